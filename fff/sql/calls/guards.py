@@ -10,10 +10,24 @@ from fff.sql.binder.select_text import SelectText
 from fff.sql.calls.find import Call
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
+from fff.structs import Struct
 
 
-def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
-    """A condition without calls that holds for every row for which a call's value matters; None where it always may.
+class Guard(Struct, frozen=True):
+    """A condition without calls: the value of a call matters where it is true, or where it is not."""
+
+    condition: str
+    holds: bool = True
+
+    def over(self, value: str) -> str:
+        """The value where the call's matters, else NULL."""
+        if self.holds:
+            return f"CASE WHEN {self.condition} THEN {value} END"
+        return f"CASE WHEN {self.condition} THEN NULL ELSE {value} END"
+
+
+def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
+    """For which rows a call's value matters; None where it may for all.
 
     `every` are the calls of the SELECT: one that stands in several places matters wherever one of them does.
     """
@@ -22,7 +36,7 @@ def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], ca
     return _beside_or(text, scope, every, call) or _in_case(text, scope, every, call)
 
 
-def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
+def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
     """`a OR f(x)` in WHERE: where `a` is true, `f(x)` is nothing to it."""
     for condition in text.conditions:
         place = condition.span
@@ -37,24 +51,26 @@ def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call
         ]
         if not sides:
             return None
-        return f"({' OR '.join(f'({_sql(text, side)})' for side in sides)}) IS NOT TRUE"
+        return Guard(" OR ".join(f"({_sql(text, side)})" for side in sides), holds=False)
     return None
 
 
-def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
-    """`CASE WHEN a THEN f(x) …`: only where `a` is true."""
+def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
+    """`CASE WHEN a THEN f(x) …`: only where `a` is true; `CASE WHEN a THEN 1 ELSE f(x) END`: only where it is not."""
     at: Node | None = call.whole
     while at is not None and at is not text.select:
         above = at.parent
-        branch = isinstance(above, exp.If) and above.args.get("true") is at
-        if isinstance(above, exp.If) and branch and isinstance(above.parent, exp.Case):
-            searched = above.parent.this is None
-            condition = above.this
-            held = any(part is other.node for part in condition.walk() for other in every)
-            if not searched or held or has_aggregate(condition) or not _own_columns(condition, scope):
+        otherwise = isinstance(above, exp.Case) and above.args.get("default") is at
+        case = above if otherwise else above.parent if isinstance(above, exp.If) else None
+        if isinstance(case, exp.Case) and (otherwise or (above is not None and above.args.get("true") is at)):
+            conditions = [one.this for one in case.args["ifs"] if otherwise or one is above]
+            held = any(part is other.node for one in conditions for part in one.walk() for other in every)
+            known = not any(has_aggregate(one) or not _own_columns(one, scope) for one in conditions)
+            places = _whens(text.statement, call)
+            if case.this is not None or held or not known or len(places) < len(conditions):
                 return None
-            place = _when(text.statement, call)
-            return None if place is None else _sql(text, place)
+            whens = [f"({_sql(text, place)})" for place in places[: len(conditions)]]
+            return Guard(" OR ".join(whens), holds=not otherwise)
         at = above
     return None
 
@@ -82,25 +98,25 @@ def _split(statement: Statement, place: Span, kind: TokenType) -> list[Span]:
     return [statement.span(*edge) for edge in edges]
 
 
-def _when(statement: Statement, call: Call) -> Span | None:
-    """What stands between the WHEN and the THEN before a call."""
+def _whens(statement: Statement, call: Call) -> list[Span]:
+    """What stands between WHEN and THEN before a call, in the same CASE, the nearest first."""
     tokens, depths = statement.tokens, statement.depths
     index = statement.token_at(call.span.start)
     depth, inner, then = depths[index], 0, -1
-    while index > 0:
+    places = []
+    while index > 0 and inner >= 0:
         index -= 1
         kind = tokens[index].token_type
         depth = min(depth, depths[index])
         if depths[index] > depth:
             continue
         inner += (kind is TokenType.END) - (kind is TokenType.CASE)
-        if inner < 0:
-            return None
         if inner == 0 and kind is TokenType.THEN and then < 0:
             then = index
         elif inner == 0 and kind is TokenType.WHEN and then >= 0:
-            return statement.span(index + 1, then)
-    return None
+            places.append(statement.span(index + 1, then))
+            then = -1
+    return places
 
 
 def _sql(text: SelectText, place: Span) -> str:

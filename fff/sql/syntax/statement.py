@@ -37,6 +37,7 @@ __all__ = [
     "exp",
     "filled",
     "identifier_span",
+    "is_bracketed",
     "keyword",
     "operands",
     "parser",
@@ -118,6 +119,22 @@ def _pipe_limit(parser: Parser, query: exp.Select) -> exp.Select:
     return parser._parse_pipe_syntax_limit(query)  # noqa: SLF001 - what such parsers are made of
 
 
+_PAREN = _SPARK.parser_class._parse_paren  # noqa: SLF001 - what such parsers are made of
+
+
+def _paren(parser: Parser) -> exp.Expr | None:
+    """What stands in brackets, which are marked: sqlglot puts some around operands that have none."""
+    node = _PAREN(parser)
+    if node is not None:
+        node.meta["written"] = True
+    return node
+
+
+def is_bracketed(node: exp.Expr) -> bool:
+    """Whether a node stands in brackets that are written."""
+    return isinstance(node, exp.Paren) and bool(node.meta.get("written"))
+
+
 _SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS = {
     **_SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS,
     "SET": _pipe_set,
@@ -136,6 +153,7 @@ _SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in
     kind: build for kind, build in _SPARK.parser_class.RANGE_PARSERS.items() if kind is not TokenType.FOR
 }
 setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
+setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
