@@ -64,6 +64,7 @@ REFUSED = [
     ("SELECT * FROM t TABLESAMPLE (BUCKET 5 OUT OF 3)", "5"),
 ]  # fmt: skip
 TAKEN = [
+    "SELECT e.v, k FROM (SELECT id, explode(m) AS (k, v) FROM n) e WHERE e.v > 1", "SELECT q.i FROM (SELECT posexplode(arr) AS (i, x) FROM n) q JOIN t ON t.k = q.x",
     "SELECT lag() OVER (ORDER BY id), lead(k, 1, 0, true) OVER (ORDER BY id), any_value(k, true) OVER () FROM t",
     "SELECT * FROM (SELECT k, s, d FROM t) PIVOT (sum(d) + 1 AS q, -max(k), CASE WHEN avg(d) > 1 THEN 1 END FOR s IN ('a', 'b' AS b))",
     "SELECT * FROM t PIVOT (round(sum(d) FILTER (WHERE id > 1), 2) FOR k IN (0, '1', true, 1.5))", "SELECT * FROM t PIVOT (1 FOR (s) IN (1, true))",
