@@ -49,6 +49,8 @@ CASES: list[tuple[str, Callable[..., bool], Callable[..., bool]]] = [
     ("SELECT CASE WHEN year > 2013 THEN letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y > 2013),
     ("SELECT CASE WHEN year > 2013 THEN 0 WHEN (id < 5) THEN 1 ELSE 1 + letters(abstract) END c FROM papers", lambda *_: False, lambda i, _t, _a, y, _v: y <= 2013 and i >= 5),
     ("SELECT CASE WHEN year > 2013 THEN CASE WHEN id < 9 THEN 0 ELSE letters(abstract) END ELSE 1 END c FROM papers", lambda *_: False, lambda i, *_: i >= 9),
+    ("SELECT CASE WHEN year = 2013 THEN 0 WHEN 10 / (year - 2013) > 2 THEN letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y != 2013 and 10 / (y - 2013) > 2),
+    ("SELECT CASE WHEN year = 2013 THEN 0 WHEN 10 / (year - 2013) > 2 THEN 1 ELSE letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y != 2013 and 10 / (y - 2013) <= 2),
     ("SELECT id FROM papers WHERE title LIKE '%3' OR even(abstract)", lambda _i, t, *_: not t.endswith("3"), lambda *_: False),
 ]  # fmt: skip
 

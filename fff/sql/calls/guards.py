@@ -14,16 +14,18 @@ from fff.structs import Struct
 
 
 class Guard(Struct, frozen=True):
-    """A condition without calls: the value of a call matters where it is true, or where it is not."""
+    """Conditions without calls: a call's value matters where none of the first is true, and the last one is, if there is one.
 
-    condition: str
-    holds: bool = True
+    They are looked at in this order, so that one that would fail is not where one before it holds.
+    """
+
+    passed: tuple[str, ...]
+    needed: str = ""
 
     def over(self, value: str) -> str:
         """The value where the call's matters, else NULL."""
-        if self.holds:
-            return f"CASE WHEN {self.condition} THEN {value} END"
-        return f"CASE WHEN {self.condition} THEN NULL ELSE {value} END"
+        branches = "".join(f"WHEN ({one}) THEN NULL " for one in self.passed)
+        return f"CASE {branches}{f'WHEN ({self.needed}) THEN' if self.needed else 'ELSE'} {value} END"
 
 
 def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
@@ -51,7 +53,7 @@ def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call
         ]
         if not sides:
             return None
-        return Guard(" OR ".join(f"({_sql(text, side)})" for side in sides), holds=False)
+        return Guard(tuple(_sql(text, side) for side in sides))
     return None
 
 
@@ -63,16 +65,24 @@ def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: 
         otherwise = isinstance(above, exp.Case) and above.args.get("default") is at
         case = above if otherwise else above.parent if isinstance(above, exp.If) else None
         if isinstance(case, exp.Case) and (otherwise or (above is not None and above.args.get("true") is at)):
-            conditions = [one.this for one in case.args["ifs"] if otherwise or one is above]
-            held = any(part is other.node for one in conditions for part in one.walk() for other in every)
-            known = not any(has_aggregate(one) or not _own_columns(one, scope) for one in conditions)
-            places = _whens(text.statement, call)
-            if case.this is not None or held or not known or len(places) < len(conditions):
+            branches: list[Node] = case.args["ifs"]
+            before = len(branches) if otherwise else next(n for n, one in enumerate(branches) if one is above)
+            places = [_sql(text, place) for place in reversed(_whens(text.statement, call))]
+            if case.this is not None or len(places) != before + (not otherwise):
                 return None
-            whens = [f"({_sql(text, place)})" for place in places[: len(conditions)]]
-            return Guard(" OR ".join(whens), holds=not otherwise)
+            known = [_is_known(one.this, scope, every) for one in branches[: len(places)]]
+            passed = tuple(one for one, sure in zip(places[:before], known, strict=False) if sure)
+            if otherwise:
+                return Guard(passed) if passed else None
+            return Guard(passed, places[-1]) if known[-1] else None
         at = above
     return None
+
+
+def _is_known(condition: Node, scope: SelectScope, every: Sequence[Call]) -> bool:
+    """Whether a condition is without calls, and is one of rows."""
+    held = any(part is other.node for part in condition.walk() for other in every)
+    return not held and not has_aggregate(condition) and _own_columns(condition, scope)
 
 
 def _own_columns(condition: Node, scope: SelectScope) -> bool:
