@@ -9,6 +9,7 @@ from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.calls.find import Call
 from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
 from fff.structs import Struct
 
@@ -63,8 +64,9 @@ def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: 
     while at is not None and at is not text.select:
         above = at.parent
         otherwise = isinstance(above, exp.Case) and above.args.get("default") is at
-        case = above if otherwise else above.parent if isinstance(above, exp.If) else None
-        if isinstance(case, exp.Case) and (otherwise or (above is not None and above.args.get("true") is at)):
+        around = above.parent if isinstance(above, exp.If) else None
+        case = above if otherwise else around if isinstance(around, exp.Case) else None
+        if case is not None and (otherwise or (above is not None and above.args.get("true") is at)):
             branches: list[Node] = case.args["ifs"]
             before = len(branches) if otherwise else next(n for n, one in enumerate(branches) if one is above)
             places = [_sql(text, place) for place in reversed(_whens(text.statement, call))]
@@ -75,7 +77,22 @@ def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: 
             if otherwise:
                 return Guard(passed) if passed else None
             return Guard(passed, places[-1]) if known[-1] else None
+        if isinstance(above, exp.If) and case is None and above.this is not at:
+            condition = _first_argument(text.statement, call)
+            if condition is None or not _is_known(above.this, scope, every):
+                return None
+            return Guard((), condition) if above.args.get("true") is at else Guard((condition,))
         at = above
+    return None
+
+
+def _first_argument(statement: Statement, call: Call) -> str | None:
+    """The condition of the nearest `if(a, …, …)` around a call."""
+    inside = statement.token_at(call.span.start)
+    for at in range(inside - 1, 0, -1):
+        if statement.tokens[at].text.lower() == "if" and statement.closing(at + 1) > inside:
+            spans = arguments_of(statement, at)
+            return None if spans is None else statement.text(*spans[0])
     return None
 
 
