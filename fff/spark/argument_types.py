@@ -72,9 +72,13 @@ _NESTED = "apr"
 #: Functions that are also asked about with two or three arguments; all are with one.
 SEVERAL = frozenset(
     """
-    add_months array_contains contains corr covar_pop covar_samp date_add date_format date_sub date_trunc datediff
-    element_at endswith if instr left max_by min_by regr_avgx regr_avgy regr_count regr_intercept regr_r2
-    regr_slope regr_sxx regr_sxy regr_syy repeat replace right round split startswith substring
+    add_months array_append array_contains array_except array_intersect array_join array_position
+    array_prepend array_remove array_repeat array_union arrays_overlap atan2 contains conv corr covar_pop
+    covar_samp date_add date_format date_sub date_trunc datediff element_at endswith get_json_object hypot
+    if instr left levenshtein locate log map_from_arrays max_by min_by mod months_between pmod position pow
+    power regexp_count regexp_extract regexp_instr regexp_like regexp_replace regexp_substr regr_avgx
+    regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace right
+    rlike round split split_part startswith substring substring_index translate
     """.split()  # noqa: SIM905 - as such lists are written
 )
 _PAIR = 2

@@ -40,6 +40,14 @@ def site() -> Site:
             ("CAST(c.zip AS INT) BETWEEN 3 AND 5", range(3, 6)),
             ("CASE rating WHEN 'minor' THEN incidents > 500 END", [22, 26, 30, 34, 38]),
             ("coalesce(rating, 'none') RLIKE '^n' AND incidents / 2 < 100", [3, 7]),
+            ("(rating LIKE 's%') IS NOT TRUE AND incidents < 130", [1, 2, 3, 5]),
+            (
+                "(rating = 'minor' OR incidents < 50) = (incidents < 100) AND incidents < 300",
+                [0, 1, 2, 4, 5, 8, 9],
+            ),
+            ("concat_ws('''', rating, c.zip) = 'minor''006'", [6]),
+            ("concat_ws('-', array(rating, c.zip)) = 'severe-004'", [4]),
+            (r"c.zip RLIKE r'^\d+7$' AND nullif(rating, 'minor') IS NULL", [7, 27]),
         ],
     ),
 )

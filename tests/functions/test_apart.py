@@ -47,6 +47,12 @@ CASES: list[tuple[str, Callable[..., bool], Callable[..., bool]]] = [
     ("SELECT p.id, letters(p.abstract) s FROM papers p JOIN venues v ON p.venue = v.venue WHERE v.grade = 'A'", lambda *_: False, lambda _i, _t, _a, _y, v: v == "v0"),
     ("SELECT id FROM papers WHERE even(abstract) OR id < 5", lambda i, *_: i >= 5, lambda *_: False),
     ("SELECT CASE WHEN year > 2013 THEN letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y > 2013),
+    ("SELECT CASE WHEN year > 2013 THEN 0 WHEN (id < 5) THEN 1 ELSE 1 + letters(abstract) END c FROM papers", lambda *_: False, lambda i, _t, _a, y, _v: y <= 2013 and i >= 5),
+    ("SELECT CASE WHEN year > 2013 THEN CASE WHEN id < 9 THEN 0 ELSE letters(abstract) END ELSE 1 END c FROM papers", lambda *_: False, lambda i, *_: i >= 9),
+    ("SELECT CASE WHEN year = 2013 THEN 0 WHEN 10 / (year - 2013) > 2 THEN letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y != 2013 and 10 / (y - 2013) > 2),
+    ("SELECT CASE WHEN year = 2013 THEN 0 WHEN 10 / (year - 2013) > 2 THEN 1 ELSE letters(abstract) END c FROM papers", lambda *_: False, lambda _i, _t, _a, y, _v: y != 2013 and 10 / (y - 2013) <= 2),
+    ("SELECT if(year > 2013, 0, letters(abstract)) c, if(id < 5, even(abstract), true) e FROM papers", lambda i, *_: i < 5, lambda _i, _t, _a, y, _v: y <= 2013),
+    ("SELECT id FROM papers WHERE title LIKE '%3' OR even(abstract)", lambda _i, t, *_: not t.endswith("3"), lambda *_: False),
 ]  # fmt: skip
 
 
@@ -77,6 +83,16 @@ ENGINES: dict[str, list[str]] = {
     "SELECT *, letters(lower(abstract)) + 1 AS s FROM papers WHERE even(abstract)": [*sorted(TYPES), "s"],
     "SELECT DISTINCT letters(abstract) AS s FROM papers": ["s"],
     "SELECT id FROM papers WHERE letters(abstract) IS NULL OR even(abstract)": ["id"],
+    "SELECT id FROM papers WHERE title LIKE '%3' OR even(abstract)": ["id"],
+    "SELECT id, CASE WHEN year > 2013 THEN letters(abstract) ELSE 0 END AS s FROM papers": ["id", "s"],
+    "SELECT id, if(year > 2013, letters(abstract), 0) AS s FROM papers": ["id", "s"],
+    "SELECT *, CASE WHEN year > 2013 THEN 0 ELSE letters(abstract) END s FROM papers": [*sorted(TYPES), "s"],
+    "SELECT id FROM papers WHERE year > 2013 AND (id < 7 OR even(abstract) OR letters(title) = 2)": ["id"],
+    "SELECT id FROM papers WHERE CASE WHEN year > 2013 THEN even(abstract) ELSE id < 3 END": ["id"],
+    "SELECT p.id FROM papers p JOIN venues v ON p.venue = v.venue WHERE v.grade = 'A' OR even(p.abstract)": [
+        "id"
+    ],
+    "SELECT id, letters(coalesce(abstract, title)) AS s FROM papers": ["id", "s"],
     "SELECT p.id, letters(v.grade) AS s FROM papers p LEFT JOIN venues v ON p.venue = v.venue": ["id", "s"],
     "SELECT s FROM (SELECT letters(abstract) AS s, id FROM papers) p WHERE id > 2": ["s"],
     "SELECT letters(abstract) AS s FROM papers UNION ALL SELECT id FROM papers": ["s"],

@@ -70,7 +70,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
     "place": ("array_position(a, i)", "array_position({list}, {int})", "array_position({texts}, {text})", "array_position({doubles}, d)", "array_position({lists}, {list})"),
     "inner": (
-        *("array_join({texts}, '-')", "array_join({texts}, ',', 'x')", "array_join({list}, s, '?')", "array_max({texts})"),
+        *("array_join({texts}, '-')", "array_join({texts}, ',', 'x')", "array_join({list}, s, '?')", "array_max({texts})", "concat_ws('-', {texts})"),
         *("array_min({texts})", "element_at({texts}, 1)", "{structs}[0].n", "aggregate({texts}, '', (s, x) -> concat(s, x))"),
         *("array_max({doubles})", "array_min({doubles})", "aggregate({doubles}, 0D, (s, x) -> s + x)", "array_max({lists})"),
         *("map_values(transform_values(mp, (k, v) -> concat(k, v)))[0]",),

@@ -319,6 +319,10 @@ SHAPES: dict[str, tuple[str, ...]] = {
             "{number} IS NULL",
             "{text} IS NOT NULL",
             "({truth}) IS TRUE",
+            "({truth}) IS NOT FALSE",
+            "({truth}) = ({truth})",
+            "({truth}) <=> ({truth})",
+            "({truth}) > ({truth})",
             "{number} <=> {number}",
         ),
         *(

@@ -20,25 +20,26 @@ NOW = dt.datetime(2026, 11, 24, 2, 3, 4, 500, tzinfo=dt.UTC)
         ("dt > current_date() - INTERVAL 7 DAYS", "dt > DATE '2026-11-24' - INTERVAL 7 DAYS"),
         ("dt > CURRENT_DATE", "dt > DATE '2026-11-24'"),
         ("year(curdate ( )) = 2026", "year(DATE '2026-11-24') = 2026"),
-        ("extract(YEAR FROM now()) > 1", "extract(YEAR FROM TIMESTAMP '2026-11-24 02:03:04.000500') > 1"),
-        ("tn < localtimestamp()", "tn < TIMESTAMP_NTZ '2026-11-24 02:03:04.000500'"),
-        ("i IN (SELECT i FROM u WHERE t < current_timestamp)", "i IN (SELECT i FROM u WHERE t < TIMESTAMP '2026-11-24 02:03:04.000500')"),
+        ("extract(YEAR FROM now()) > 1", "extract(YEAR FROM TIMESTAMP '2026-11-24 02:03:04.0005') > 1"),
+        ("tn < localtimestamp()", "tn < TIMESTAMP_NTZ '2026-11-24 02:03:04.0005'"),
+        ("i IN (SELECT i FROM u WHERE t < current_timestamp)", "i IN (SELECT i FROM u WHERE t < TIMESTAMP '2026-11-24 02:03:04.0005')"),
     ],
 )  # fmt: skip
 def test_a_condition_has_a_constant(where: str, there: str) -> None:
     text = at_moment(f"SELECT i FROM r WHERE {where}", NOW, set)
     assert text is not None
-    assert text.sql == f"SELECT i FROM r WHERE {there}"
+    assert text.text.sql == f"SELECT i FROM r WHERE {there}"
 
 
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT now() FROM r WHERE dt < current_date()",  # one moment for all of it, and the name is Spark's
+        "SELECT now(), current_timestamp() FROM r",  # of which a name has which, is not known
+        "SELECT dt - DATE '2026-11-24', current_date() FROM r",
         "SELECT i FROM r WHERE dt < current_date() GROUP BY i HAVING max(dt) < now()",
         "SELECT i FROM r WHERE r.now < 1",
         "SELECT i FROM r WHERE day < current_day",
-        "SELECT i FROM r WHERE i = (SELECT max(now()) FROM u)",
+        "SELECT i FROM r ORDER BY dt - current_date()",
         "SELECT i FROM r WHERE s = 'now()' OR `current_date` = 3",
         "SELECT i FROM r WHERE now(3) < 1",
     ],
@@ -60,4 +61,51 @@ def test_no_spark_is_needed_for_it() -> None:
     assert refused.value.render().splitlines()[1:3] == [
         "  1 | SELECT i FROM r WHERE dt > current_date() AND nothing = 1",
         "                                                    ^^^^^^^",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        ("current_date()", "current_date()"),
+        ("curdate() AS today", "today"),
+        ("current_date - 7", "date_sub(current_date(), 7)"),
+        ("datediff(CURRENT_DATE, dt)", "datediff(current_date(), dt)"),
+        ("now()", "now()"),
+        ("year(now()) + i", "(year(now()) + i)"),
+        ("localtimestamp()", "localtimestamp()"),
+    ],
+)
+def test_select_lists_have_it_and_columns_the_name_of_the_function(item: str, name: str) -> None:
+    for sql in (
+        f"SELECT {item}, i FROM r WHERE dt <= current_date()",
+        f"SELECT * FROM (SELECT {item}, i FROM r) q",
+        f"SELECT {item}, i FROM r UNION ALL SELECT {item}, i FROM r",
+    ):
+        prepared = prepare(sql, CATALOG)
+        assert prepared.result is not None
+        assert [field.name for field in prepared.result.fields] == [name, "i"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT max(dt) < current_date() AS old FROM r",
+        "SELECT now(), xpath(s, 'a') FROM r WHERE dt < current_date()",
+        "SELECT i FROM r WHERE dt < (SELECT max(current_date()) FROM r)",
+    ],
+)
+def test_where_spark_runs_a_statement_the_moment_is_sparks_in_all_of_it(sql: str) -> None:
+    prepared = prepare(sql, CATALOG)
+    assert prepared.upper is not None
+    told = prepared.upper.sql + "".join(one.text for block in prepared.blocks for one in block.conjuncts)
+    assert "DATE '" not in told
+
+
+def test_what_is_wrong_beside_it_is_underlined_where_it_stands() -> None:
+    with pytest.raises(QueryError) as refused:
+        prepare("SELECT current_date(), nothing FROM r", CATALOG)
+    assert refused.value.render().splitlines()[1:3] == [
+        "  1 | SELECT current_date(), nothing FROM r",
+        "                             ^^^^^^^",
     ]

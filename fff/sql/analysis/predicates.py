@@ -47,6 +47,7 @@ from fff.sql.scalars.coercion import (
 )
 from fff.sql.scalars.coercion import cast as cast_to
 from fff.sql.scalars.collections.functions import check_compared
+from fff.sql.scalars.naming.names import Columns
 from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.translate import Scalars
 from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call, check_operands, folded
@@ -335,6 +336,15 @@ def _any_of(items: Sequence[Expr]) -> Expr:
 def _beyond_integers(value: Typed) -> bool:
     number = value.expr.value if isinstance(value.expr, Literal) else None
     return isinstance(number, Decimal) and not -(2**63) <= number < 2**63
+
+
+def columns_in(scope: Scope) -> Columns:
+    """What names of results are made of."""
+
+    def kind(statement: Statement, node: Node, variables: Mapping[str, Typed]) -> ArrowType:
+        return Translator(statement, scope, variables).operand(node).type
+
+    return Columns(scope, kind)
 
 
 def constant_truth(expr: Expr) -> bool | None:

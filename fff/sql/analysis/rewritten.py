@@ -14,6 +14,9 @@ from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Statement
 from fff.structs import Struct, replace
 
+#: How columns begin that are made for the arguments of calls.
+ARGUMENT = "__fff_argument_"
+
 
 class Rewritten(Struct, frozen=True, dict=True):
     """A text, where it comes from, and what its names and parameters may mean."""

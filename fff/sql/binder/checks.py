@@ -126,6 +126,7 @@ def check_queries(tree: QueryTree) -> None:
         _check_twins(tree.statement, scope)
         for star in scope.stars:
             _check_star(tree.statement, star)
+            _check_excepted(tree.statement, scope, star)
         for column in scope.columns:
             _check_path(tree.statement, column, scope)
             _check_meaning(tree.statement, column, scope)
@@ -198,6 +199,18 @@ def _no_condition(node: Node, scope: SelectScope, *, whole: bool) -> str | None:
 
 
 # ---------------------------------------------------------------------------------------------------------------- stars
+
+
+def _check_excepted(statement: Statement, scope: SelectScope, star: Node) -> None:
+    """Raises QueryError for a column of EXCEPT that nothing has which the star stands for."""
+    own = star.this if isinstance(star, exp.Column) else star
+    excepted = arg(own, "except")
+    known = [source.names for source in scope.sources if not source.hidden]
+    names = {name.lower() for some in known for name in some or ("",)}
+    for node in excepted if isinstance(excepted, list) and "" not in names else ():
+        parts = parts_of(node)
+        if len(parts) == 1 and parts[0].name.lower() not in names:
+            raise statement.error(f"unknown column {parts[0].name} in EXCEPT", reference_span(node))
 
 
 def _check_star(statement: Statement, star: Node) -> None:

@@ -150,6 +150,13 @@ class _ClauseReader(Struct):
             ]
             if len(excepted) != 1:
                 shown = ".".join([*before, name])
+                known = try_resolve(self.block.statement, node, scope) if before else None
+                if known is not None and known.has_fields:
+                    raise self.block.statement.unsupported(
+                        f"EXCEPT leaves out {shown}, a field of a column",
+                        reference_span(node),
+                        hint="write the columns out, and the fields that stay as named_struct(…)",
+                    )
                 raise self.block.statement.error(
                     f"column {shown} in EXCEPT is ambiguous"
                     if excepted

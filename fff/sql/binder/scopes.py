@@ -344,6 +344,9 @@ def _select_outputs(scope: SelectScope) -> list[Output] | None:
                 return None
             outputs += columns
             continue
+        if isinstance(item, exp.Aliases):  # explode(m) AS (k, v)
+            outputs += [Output(name.name, None) for name in item.expressions]
+            continue
         verdict = resolve(bare, scope) if isinstance(bare, exp.Column) else "local"
         plain = isinstance(verdict, Found) and len(parts_of(bare)) == verdict.qualifiers + 1
         origins = verdict.origins if plain and isinstance(verdict, Found) else None

@@ -9,11 +9,28 @@ from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.calls.find import Call
 from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
+from fff.structs import Struct
 
 
-def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
-    """A condition without calls that holds for every row for which a call's value matters; None where it always may.
+class Guard(Struct, frozen=True):
+    """Conditions without calls: a call's value matters where none of the first is true, and the last one is, if there is one.
+
+    They are looked at in this order, so that one that would fail is not where one before it holds.
+    """
+
+    passed: tuple[str, ...]
+    needed: str = ""
+
+    def over(self, value: str) -> str:
+        """The value where the call's matters, else NULL."""
+        branches = "".join(f"WHEN ({one}) THEN NULL " for one in self.passed)
+        return f"CASE {branches}{f'WHEN ({self.needed}) THEN' if self.needed else 'ELSE'} {value} END"
+
+
+def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
+    """For which rows a call's value matters; None where it may for all.
 
     `every` are the calls of the SELECT: one that stands in several places matters wherever one of them does.
     """
@@ -22,7 +39,7 @@ def needed_where(text: SelectText, scope: SelectScope, every: Sequence[Call], ca
     return _beside_or(text, scope, every, call) or _in_case(text, scope, every, call)
 
 
-def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
+def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
     """`a OR f(x)` in WHERE: where `a` is true, `f(x)` is nothing to it."""
     for condition in text.conditions:
         place = condition.span
@@ -37,26 +54,52 @@ def _beside_or(text: SelectText, scope: SelectScope, every: Sequence[Call], call
         ]
         if not sides:
             return None
-        return f"({' OR '.join(f'({_sql(text, side)})' for side in sides)}) IS NOT TRUE"
+        return Guard(tuple(_sql(text, side) for side in sides))
     return None
 
 
-def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> str | None:
-    """`CASE WHEN a THEN f(x) …`: only where `a` is true."""
+def _in_case(text: SelectText, scope: SelectScope, every: Sequence[Call], call: Call) -> Guard | None:
+    """`CASE WHEN a THEN f(x) …`: only where `a` is true; `CASE WHEN a THEN 1 ELSE f(x) END`: only where it is not."""
     at: Node | None = call.whole
     while at is not None and at is not text.select:
         above = at.parent
-        branch = isinstance(above, exp.If) and above.args.get("true") is at
-        if isinstance(above, exp.If) and branch and isinstance(above.parent, exp.Case):
-            searched = above.parent.this is None
-            condition = above.this
-            held = any(part is other.node for part in condition.walk() for other in every)
-            if not searched or held or has_aggregate(condition) or not _own_columns(condition, scope):
+        otherwise = isinstance(above, exp.Case) and above.args.get("default") is at
+        around = above.parent if isinstance(above, exp.If) else None
+        case = above if otherwise else around if isinstance(around, exp.Case) else None
+        if case is not None and (otherwise or (above is not None and above.args.get("true") is at)):
+            branches: list[Node] = case.args["ifs"]
+            before = len(branches) if otherwise else next(n for n, one in enumerate(branches) if one is above)
+            places = [_sql(text, place) for place in reversed(_whens(text.statement, call))]
+            if case.this is not None or len(places) != before + (not otherwise):
                 return None
-            place = _when(text.statement, call)
-            return None if place is None else _sql(text, place)
+            known = [_is_known(one.this, scope, every) for one in branches[: len(places)]]
+            passed = tuple(one for one, sure in zip(places[:before], known, strict=False) if sure)
+            if otherwise:
+                return Guard(passed) if passed else None
+            return Guard(passed, places[-1]) if known[-1] else None
+        if isinstance(above, exp.If) and case is None and above.this is not at:
+            condition = _first_argument(text.statement, call)
+            if condition is None or not _is_known(above.this, scope, every):
+                return None
+            return Guard((), condition) if above.args.get("true") is at else Guard((condition,))
         at = above
     return None
+
+
+def _first_argument(statement: Statement, call: Call) -> str | None:
+    """The condition of the nearest `if(a, …, …)` around a call."""
+    inside = statement.token_at(call.span.start)
+    for at in range(inside - 1, 0, -1):
+        if statement.tokens[at].text.lower() == "if" and statement.closing(at + 1) > inside:
+            spans = arguments_of(statement, at)
+            return None if spans is None else statement.text(*spans[0])
+    return None
+
+
+def _is_known(condition: Node, scope: SelectScope, every: Sequence[Call]) -> bool:
+    """Whether a condition is without calls, and is one of rows."""
+    held = any(part is other.node for part in condition.walk() for other in every)
+    return not held and not has_aggregate(condition) and _own_columns(condition, scope)
 
 
 def _own_columns(condition: Node, scope: SelectScope) -> bool:
@@ -82,25 +125,25 @@ def _split(statement: Statement, place: Span, kind: TokenType) -> list[Span]:
     return [statement.span(*edge) for edge in edges]
 
 
-def _when(statement: Statement, call: Call) -> Span | None:
-    """What stands between the WHEN and the THEN before a call."""
+def _whens(statement: Statement, call: Call) -> list[Span]:
+    """What stands between WHEN and THEN before a call, in the same CASE, the nearest first."""
     tokens, depths = statement.tokens, statement.depths
     index = statement.token_at(call.span.start)
     depth, inner, then = depths[index], 0, -1
-    while index > 0:
+    places = []
+    while index > 0 and inner >= 0:
         index -= 1
         kind = tokens[index].token_type
         depth = min(depth, depths[index])
         if depths[index] > depth:
             continue
         inner += (kind is TokenType.END) - (kind is TokenType.CASE)
-        if inner < 0:
-            return None
         if inner == 0 and kind is TokenType.THEN and then < 0:
             then = index
         elif inner == 0 and kind is TokenType.WHEN and then >= 0:
-            return statement.span(index + 1, then)
-    return None
+            places.append(statement.span(index + 1, then))
+            then = -1
+    return places
 
 
 def _sql(text: SelectText, place: Span) -> str:

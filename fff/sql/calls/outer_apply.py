@@ -20,12 +20,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from fff.errors import Span, UnsupportedSQL
+from fff.sql.analysis.rewritten import ARGUMENT
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.outer_query import AFTER_SELECT
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.calls.find import Argument, Call
-from fff.sql.calls.guards import needed_where
+from fff.sql.calls.guards import Guard, needed_where
 from fff.sql.calls.substitute import Called, called, value_edits
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
@@ -215,17 +216,17 @@ class _Apart(Struct, dict=True):
             self._known[key] = name
         return self._known[key]
 
-    def _argument(self, one: Called, index: int, guard: str | None) -> str:
+    def _argument(self, one: Called, index: int, guard: Guard | None) -> str:
         """What an argument is equal to: a constant, or a column of the query, NULL where the value does not matter."""
         argument, declared = one.arguments[index], one.table.columns[index]
         if argument.kind == "constant":
             return self._sql(argument.span)
         if argument.found is not None and self.exact and guard is None:
             return f"{self._rows}.{quote(self._output(argument.found))}"
-        name = f"__fff_argument_{len(self.outputs)}"
+        name = f"{ARGUMENT}{len(self.outputs)}"
         text = self._sql(argument.span)
         if guard is not None:
-            text = f"CASE WHEN {guard} THEN {text} END"
+            text = guard.over(text)
         self.outputs[name] = f"CAST({text} AS {declared.type})"
         return f"{self._rows}.{name}"
 

@@ -18,7 +18,8 @@ from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
-from fff.sql.scalars.names import spark_name
+from fff.sql.nested.column_types import columns_of
+from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import (
@@ -260,7 +261,7 @@ def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> 
     must(not isinstance(item, exp.Aliases))
     first, end = statement.tokens_at(span)
     name = parts_of(item)[-1].name if isinstance(item, exp.Column) else None
-    name = name or spark_name(item, statement, (first, end), scope.sources)
+    name = name or spark_name(item, statement, (first, end), columns_of(statement, scope))
     return edit(Span(span.end, span.end), f" AS {quote(name)}")
 
 
@@ -341,7 +342,7 @@ def _values(
             span = statement.span(statement.token_at(span.start), end)
         first, end = statement.tokens_at(span)
         yield (
-            name or spark_name(bare, statement, (first, end), inner.sources),
+            name or spark_name(bare, statement, (first, end), columns_of(statement, inner)),
             f"({applied(statement.sql, span, changes)})",
         )
 

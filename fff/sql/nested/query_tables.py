@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
-from fff.sql.analysis.rewritten import Rewritten
+from fff.sql.analysis.rewritten import ARGUMENT, Rewritten
 from fff.sql.analysis.soundness import Doubts
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
@@ -233,6 +233,8 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return bool(sources)  # a row of constants in FROM
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
+    if sources and any(one.alias.startswith(ARGUMENT) for one in node.expressions):
+        return True  # a column that binds a call, also where it is there for a NULL, as one of a CASE is
     if isinstance(parent, exp.In) and not all(
         isinstance(one.unalias(), exp.Column) for one in node.expressions
     ):

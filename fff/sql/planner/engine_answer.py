@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
-import pyarrow as pa
-
-from fff.dataflow.plan.expressions import Column, Expr, FunctionCall, Literal, columns_of, subexpressions
+from fff.dataflow.plan.expressions import Column, Expr, columns_of
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
 from fff.sql.analysis.equalities import place
-from fff.sql.analysis.predicates import Translator, map_columns
+from fff.sql.analysis.predicates import Translator, columns_in, map_columns
 from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
@@ -23,15 +21,13 @@ from fff.sql.calls.joined_select import JoinedSelect, is_joinable
 from fff.sql.planner.plan import Branch, BranchUnion, Cut
 from fff.sql.scalars.coercion import MONTHS, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part
-from fff.sql.scalars.names import spark_name
+from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
 from fff.sql.syntax.statement import Node, Statement, arg, exp, filled
 from fff.structs import Struct, replace
 
 #: What a SELECT may consist of, by the tree's names.
 _CLAUSES = frozenset({"kind", "expressions", "from", "joins", "where", "limit", "offset", "hint", "distinct"})
-#: Sums of dates and moments, whose names Spark writes otherwise than those of numbers.
-_MOVES = ("date_add", "date_sub", "moment", "duration", "days_between")
 _KEPT_SETS = ("order", "sort", "distribute", "cluster", "with", "by_name", "on", "side", "kind")
 
 
@@ -210,32 +206,11 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.tokens_at(span)
-    name = item.alias or spark_name(bare, statement, (first, end), block.scope.relations)
-    if not item.alias:
-        check_name(bare, value)
+    name = item.alias or spark_name(bare, statement, (first, end), columns_in(block.scope))
     try:
         yield _Item(result_field(name, value.type), value, span)
     except ValueError as error:
         raise LeftToSparkError("a type without a name") from error
-
-
-def check_name(node: Node, value: Typed) -> None:
-    """Raises LeftToSparkError where a name depends on types: of a date so many days later, a constant one too."""
-    moved = any(
-        pa.types.is_temporal(one.type)
-        if isinstance(one, Literal)
-        else isinstance(one, FunctionCall) and one.name.removeprefix("try_").startswith(_MOVES)
-        for one in _parts(value.expr)
-    )
-    if moved and node.find(exp.Add, exp.Sub, exp.Mul):
-        raise LeftToSparkError("a name of its own")
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    """An expression and all under it."""
-    yield expr
-    for one in subexpressions(expr):
-        yield from _parts(one)
 
 
 def _united(selects: Sequence[AnsweredSelect], cut: Cut) -> EngineAnswer:

@@ -117,16 +117,24 @@ def _at_moment(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     def columns() -> set[str]:
         return {column.name.lower() for table in _tables_in(sql, catalog) for column in table.columns}
 
-    text = None
+    moment = None
     with suppress(QueryError):  # told of when it is planned
-        text = at_moment(sql, dt.datetime.now(dt.UTC), columns)
-    if text is None:
+        moment = at_moment(sql, dt.datetime.now(dt.UTC), columns)
+    if moment is None:
         return _prepare(sql, catalog, planning)
     try:
-        plain = _prepare(text.sql, catalog, planning)
+        plain = _prepare(moment.text.sql, catalog, planning)
     except QueryError as error:
-        raise text.told(error) from None
-    return replace(plain, sql=sql, result=None if plain.result is None else plain.result.at(text.origin))
+        if moment.everywhere:
+            return _prepare(sql, catalog, planning)
+        raise moment.text.told(error) from None
+    if moment.everywhere and plain.upper is not None:
+        return _prepare(sql, catalog, planning)
+    result = None if plain.result is None else plain.result.at(moment.text.origin)
+    if result is not None:
+        fields = tuple(replace(field, name=moment.name(field.name)) for field in result.fields)
+        result = replace(result, fields=fields)
+    return replace(plain, sql=sql, result=result)
 
 
 #: Queries in queries that are planned by themselves.

@@ -13,6 +13,7 @@ Out: nothing, or a QueryError that underlines the mistake; what only Spark can j
     patterns      Constant patterns that are no regular expressions
     pivots        Columns that PIVOT and UNPIVOT name, and that nothing in FROM has
     shapes        Places of columns in ORDER BY and GROUP BY, widths and types of set operations, names of columns.
+    texts         Schemas, formats and constants of days and moments that cannot be read
     windows       What stands over windows and beside aggregates, and the parameters of lambdas.
 
 The words are explained in docs/glossary.md.

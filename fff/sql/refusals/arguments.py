@@ -11,6 +11,7 @@ from fff.sql.binder.scopes import QueryTree
 from fff.sql.refusals.constants import Fold, check_constants, check_table_functions
 from fff.sql.refusals.expressions import Expressions
 from fff.sql.refusals.kinds import WORDS
+from fff.sql.refusals.texts import check_texts, check_typed
 from fff.sql.syntax.spark_functions import calls_of
 from fff.sql.syntax.statement import TokenType
 
@@ -35,6 +36,9 @@ def check_argument_types(tree: QueryTree, fold: Fold) -> None:
         if at in calls:
             expressions.call(at)
             check_constants(statement, expressions, at, fold)
+            check_texts(statement, expressions, at)
+        if at + 1 < len(statement.tokens):
+            check_typed(statement, at)
         if token.token_type in _BEFORE and at + 1 < len(statement.tokens):
             kind, end = expressions.value(at + 1)
             if token.token_type in _CONDITIONS and kind in WORDS and kind != "b":

@@ -6,6 +6,7 @@ A table of types (`fff.sql.scalars.argument_types`) does not say this: which val
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -21,6 +22,8 @@ from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
 
 #: What a text without columns comes to; None where that is not known.
 Fold = Callable[[str], object]
+#: Texts that are no numbers; what Java takes for one of any form has a digit, or is one of two words.
+_WORDS = re.compile(r"(?!\s*(?:nan|inf|infinity)\s*$)[A-Za-z ]+", re.IGNORECASE)
 _SHARE, _COUNT = (0, 1), (1, 2**31 - 1)
 _Constant = tuple[int, str, float | None, float | None, bool]
 #: By function: the place of an argument that is a constant, the kinds that it may be of ("" leaves them open), the least
@@ -114,9 +117,13 @@ def _check_bounds(
     statement: Statement, name: str, part: Part, value: object, bounds: tuple[float | None, float | None]
 ) -> None:
     least, most = bounds
+    if bounds == _SHARE and isinstance(value, str) and _WORDS.fullmatch(value):
+        raise _refused(
+            statement, part, f"[CAST_INVALID_INPUT] {name} takes a number here, and '{value}' is none"
+        )
     low, high = -math.inf if least is None else least, math.inf if most is None else most
     for number in map(_number, value if isinstance(value, list) else [value]):
-        if number is not None and not low <= number <= high:
+        if number is not None and (number < low or number > high):  # NaN is neither
             range_ = f"from {low} on" if high >= _COUNT[1] else f"of at most {high}"
             range_ = f"from {low} to {high}" if bounds == _SHARE else range_
             raise _refused(statement, part, f"{name} takes a number {range_} here")

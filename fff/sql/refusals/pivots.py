@@ -8,6 +8,7 @@ from fff.errors import QueryError
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Output, QueryTree, SelectScope, Source
 from fff.sql.refusals.kinds import REFUSED, UNKNOWN, WORDS, letter_of, outcome
+from fff.sql.refusals.texts import is_day
 from fff.sql.syntax.aggregates import is_aggregate
 from fff.sql.syntax.statement import Node, Statement, exp, refused
 
@@ -66,6 +67,8 @@ def _check_cast(statement: Statement, value: Node, kind: str) -> None:
         raise refused(statement, value, f"{WORDS[of]} is not cast to {WORDS[kind]}")
     if of == "S" and kind in "yhil" and not value.name.strip().lstrip("+-").isdecimal():
         raise refused(statement, value, f"[CAST_INVALID_INPUT] {value.sql()} is no {WORDS[kind]}")
+    if of == "S" and kind == "t" and not is_day(value.name):
+        raise refused(statement, value, f"[CAST_INVALID_INPUT] {value.sql()} is no day")
 
 
 def _check_unpivot(statement: Statement, pivot: Node, kinds: Mapping[str, str]) -> None:

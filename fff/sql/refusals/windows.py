@@ -7,6 +7,7 @@ from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.refusals.generators import check_sortable, name_of, type_of
 from fff.sql.syntax.aggregates import is_aggregate, own_nodes
 from fff.sql.syntax.function_arities import WINDOWLESS
+from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.spark_functions import calls_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, refused
 
@@ -108,6 +109,10 @@ def _check_window(statement: Statement, scope: SelectScope, window: Node, named:
         )
 
 
+#: What is no call in the text.
+_NO_CALLS = (exp.Cast, exp.And, exp.Or, exp.Interval)
+
+
 def _check_frame(statement: Statement, function: Node, spec: Node) -> None:
     """The bounds of a frame: constants, the lower one first; of ROWS whole numbers."""
     places: list[int | None] = []
@@ -120,12 +125,15 @@ def _check_frame(statement: Statement, function: Node, spec: Node) -> None:
             continue
         if bound.find(exp.Column) is not None:
             raise refused(statement, bound, "the bound of a frame is a constant")
-        bare = bound.unnest()
-        whole = isinstance(bare, exp.Literal) and bare.is_int and not bare.is_string
-        if whole:
-            places[-1] = int(bare.name) if side == "FOLLOWING" else -int(bare.name)
-        elif str(spec.args.get("kind")).upper() == "ROWS" and isinstance(
-            bare, exp.Literal | exp.Cast | exp.Null
+        called = next((one for one in bound.find_all(exp.Func) if not isinstance(one, _NO_CALLS)), None)
+        if called is not None:
+            raise refused(statement, called, "the bound of a frame calls no function")
+        bare, constant = bound.unnest(), constant_of(statement, bound)
+        if constant is not None and constant.kind == "integer" and not isinstance(bare, exp.Cast):
+            places[-1] = int(str(constant.value)) * (1 if side == "FOLLOWING" else -1)
+        elif str(spec.args.get("kind")).upper() == "ROWS" and (
+            isinstance(bare, exp.Literal | exp.Null)
+            or (isinstance(bare, exp.Cast) and not bare.to.is_type("int"))
         ):
             raise refused(statement, bound, "ROWS are counted by whole numbers of type int")
     start, end = places

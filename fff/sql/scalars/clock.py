@@ -1,9 +1,9 @@
-"""`current_date()` and `now()` in conditions as the constants that they are while a statement runs.
+"""`current_date()` and `now()` as the constants that they are while a statement runs.
 
     WHERE day >= current_date() - INTERVAL 7 DAYS        WHERE day >= DATE '2026-11-24' - INTERVAL 7 DAYS
 
 So the engine drops rows by them, and sources are asked for no others. A statement has one such moment: where it names one
-outside of WHERE and ON as well, as in its select list, whose names would change, all of it is Spark's.
+in a select list as well, all of it is the engine's, or all of it Spark's; where it names one elsewhere, it is Spark's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fff.errors import Span
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Token, TokenType, tokenize
+from fff.structs import Struct
 
 #: As Spark's own sessions have it, whose time zone is UTC.
 _DATE, _MOMENT, _NAIVE = (
@@ -29,6 +30,8 @@ _FORMS = {
     "now": _MOMENT,
     "localtimestamp": _NAIVE,
 }
+#: What the names of columns have of them.
+_SHOWN = {"curdate": "current_date()"}
 #: Those that need no brackets, where no column is called so.
 _BARE = frozenset({TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP})
 _CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON})
@@ -38,8 +41,22 @@ _CLAUSES = _CONDITIONS | {
 }
 
 
-def at_moment(sql: str, now: dt.datetime, columns: Callable[[], Collection[str]]) -> Edited | None:
-    """A statement whose conditions have the moment of their running; None where it names none, or also elsewhere.
+class AtMoment(Struct, frozen=True):
+    """A statement with the moment of its running in it."""
+
+    text: Edited
+    everywhere: bool  # not only in conditions: Spark, whose moment is another one, may have no part in it
+    names: dict[str, str]  # the constants that are in it, and what Spark shows of what they stand for
+
+    def name(self, column: str) -> str:
+        """What Spark calls a column that has such constants in its name."""
+        for constant, shown in self.names.items():
+            column = column.replace(constant, shown)
+        return column
+
+
+def at_moment(sql: str, now: dt.datetime, columns: Callable[[], Collection[str]]) -> AtMoment | None:
+    """A statement that has the moment of its running; None where it names none, or elsewhere than in conditions and select lists.
 
     `now` is in UTC; `columns` tells the names, in lower case, of the tables' columns. Raises QueryError where it has no tokens.
     """
@@ -49,14 +66,23 @@ def at_moment(sql: str, now: dt.datetime, columns: Callable[[], Collection[str]]
     known = columns()
     places = [at for at in range(len(tokens)) if _is_named(tokens, at, known)]
     clauses = _clauses(tokens)
-    if not places or not all(clauses[at] in _CONDITIONS for at in places):
+    kinds = {clauses[at] for at in places}
+    if not places or not kinds <= _CONDITIONS | {TokenType.SELECT}:
         return None
-    edits = []
+    edits, names = [], dict[str, str]()
     for at in places:
         called = at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
         place = Span(tokens[at].start, tokens[at + 2 if called else at].end + 1)
-        edits.append(edit(place, now.strftime(_FORMS[tokens[at].text.lower()])))
-    return Edited.of(sql).edited(edits)
+        word = tokens[at].text.lower()
+        constant = now.strftime(_FORMS[word])
+        if "." in constant:
+            constant = constant[:-1].rstrip("0").rstrip(".") + "'"
+        edits.append(edit(place, constant))
+        if clauses[at] is TokenType.SELECT:
+            shown = names.setdefault(constant, _SHOWN.get(word, f"{word}()"))
+            if shown != _SHOWN.get(word, f"{word}()") or constant.lower() in sql.lower():
+                return None  # which of them a name has, is not known
+    return AtMoment(Edited.of(sql).edited(edits), TokenType.SELECT in kinds, names)
 
 
 def _is_named(tokens: Sequence[Token], at: int, columns: Collection[str]) -> bool:

@@ -122,10 +122,10 @@ class Scalars(Struct, frozen=True):
         if isinstance(node, exp.DPipe):
             return applied("concat", [self.value(node.this), self.value(node.expression)])
         if isinstance(node, exp.Concat | exp.ConcatWs):
-            return called(
-                "concat_ws" if isinstance(node, exp.ConcatWs) else "concat",
-                [self.value(item) for item in node.expressions],
-            )
+            items = [self.value(item) for item in node.expressions]
+            if isinstance(node, exp.ConcatWs):
+                return collections.with_separator(items) or called("concat_ws", items)
+            return called("concat", items)
         if isinstance(node, exp.Initcap):  # with what the parser takes for its separators
             return applied("initcap", [self.value(node.this)])
         if isinstance(node, exp.Greatest | exp.Least):

@@ -19,7 +19,7 @@ from fff.dataflow.plan.expressions import (
 )
 from fff.errors import InvariantError
 from fff.schema import ArrowType
-from fff.sql.syntax.statement import Node, exp
+from fff.sql.syntax.statement import Node, exp, is_bracketed
 from fff.structs import Struct
 
 #: Texts that are compared without their case (`COLLATE utf8_lcase`). They are texts to Arrow: only the planner tells them
@@ -57,7 +57,7 @@ class Typed(Struct, frozen=True):
         return may_fail(self.expr)
 
 
-#: Nodes that are no operands in Spark's grammar unless they stand in brackets, which the parser puts there by itself.
+#: Nodes that are no operands in Spark's grammar unless they stand in brackets.
 _NO_OPERANDS = (
     *(exp.In, exp.Is, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Not, exp.And, exp.Or),
     *(exp.NullSafeEQ, exp.NullSafeNEQ),
@@ -73,7 +73,8 @@ def check_operands(node: Node) -> None:
     if isinstance(node, exp.And | exp.Or | exp.Not | exp.Escape | exp.Paren):
         return
     sides = [node.args.get(name) for name in ("this", "expression", "low", "high")]
-    if any(side is not None and isinstance(side.unnest(), _NO_OPERANDS) for side in sides):
+    bare = (side.unnest() for side in sides if side is not None and not is_bracketed(side))
+    if any(isinstance(side, _NO_OPERANDS) for side in bare):
         raise LeftToSparkError("an operator of a condition")
 
 

@@ -69,9 +69,9 @@ class NoSuchValueError(Exception):
     """No value of the column's type equals the constant."""
 
 
-#: Texts whose escapes are pairs of backslashes, tabs and ends of lines.
-_UNESCAPED = re.compile(r"(?:[^\\]|\\[\\tnr])*")
-_ESCAPE = re.compile(r"\\(.)")
+#: Texts whose escapes are pairs of backslashes, tabs and ends of lines, and their own quotes written twice.
+_UNESCAPED = {quote: re.compile(rf"(?:[^\\{quote}]|\\[\\tnr]|{quote}{quote})*") for quote in "'\""}
+_ESCAPE = {quote: re.compile(rf"\\(.)|{quote}(?={quote})") for quote in "'\""}
 _MEANS = {"t": "\t", "n": "\n", "r": "\r"}
 
 
@@ -99,6 +99,8 @@ def constant_of(statement: Statement, node: Node) -> Constant | None:
         return Constant(inner.kind, value.copy_negate() if isinstance(value, Decimal) else -value)
     if isinstance(node, exp.Literal):
         return _string(statement, node) if node.is_string else _number(node.name)
+    if isinstance(node, exp.RawString):
+        return _raw(statement, node)
     if isinstance(node, exp.Cast | exp.TryCast) and isinstance(node.this, exp.Literal):
         return _typed(statement, node.this, node.to)
     if isinstance(node, exp.Add | exp.Sub | exp.Mul):
@@ -210,12 +212,21 @@ def _string(statement: Statement, node: Node) -> Constant | None:
         return None
     spelled = statement.text_at(span)
     plain = len(spelled) >= 2 and spelled[0] in "'\"" and spelled[-1] == spelled[0]
-    inside = spelled[1:-1]
-    if not plain or spelled[0] in inside or not _UNESCAPED.fullmatch(inside):
+    if not plain or not _UNESCAPED[spelled[0]].fullmatch(spelled, 1, len(spelled) - 1):
         return None
-    if _ESCAPE.sub(lambda escape: _MEANS.get(escape[1], escape[1]), inside) != node.name:
+    read = _ESCAPE[spelled[0]].sub(lambda escape: _MEANS.get(escape[1], escape[1] or ""), spelled[1:-1])
+    if read != node.name:
         return None
     return Constant("string", node.name)
+
+
+def _raw(statement: Statement, node: Node) -> Constant | None:
+    r"""A string such as `r'\d+'`, without quotes in it."""
+    span = identifier_span(node)
+    spelled = "" if span is None else statement.text_at(span)
+    text = str(node.this)
+    plain = spelled[1:] in {f"'{text}'", f'"{text}"'} and not {"'", '"'} & set(text)
+    return Constant("string", text) if plain else None
 
 
 def _number(text: str) -> Constant | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -37,6 +37,7 @@ __all__ = [
     "exp",
     "filled",
     "identifier_span",
+    "is_bracketed",
     "keyword",
     "operands",
     "parser",
@@ -119,6 +120,22 @@ def _pipe_limit(parser: Parser, query: exp.Select) -> exp.Select:
     return parser._parse_pipe_syntax_limit(query)  # noqa: SLF001 - what such parsers are made of
 
 
+_PAREN = _SPARK.parser_class._parse_paren  # noqa: SLF001 - what such parsers are made of
+
+
+def _paren(parser: Parser) -> exp.Expr | None:
+    """What stands in brackets, which are marked: sqlglot puts some around operands that have none."""
+    node = _PAREN(parser)
+    if node is not None:
+        node.meta["written"] = True
+    return node
+
+
+def is_bracketed(node: exp.Expr) -> bool:
+    """Whether a node stands in brackets that are written."""
+    return isinstance(node, exp.Paren) and bool(node.meta.get("written"))
+
+
 _SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS = {
     **_SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS,
     "SET": _pipe_set,
@@ -137,6 +154,7 @@ _SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in
     kind: build for kind, build in _SPARK.parser_class.RANGE_PARSERS.items() if kind is not TokenType.FOR
 }
 setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
+setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
@@ -322,7 +340,7 @@ def qualified(*names: str) -> str:
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end."""
     try:
-        return tuple(_names_told(text, list(_SPARK.tokenize(text))))
+        return tuple(_names_told(text, _with_quotes(text, _SPARK.tokenize(text))))
     except TokenError as error:
         start = _unclosed(text)
         if start is None:
@@ -331,6 +349,21 @@ def tokenize(text: str) -> tuple[Token, ...]:
         raise QueryError(
             f"syntax error: this {what} does not end", sql=text, span=Span(start, start + 1)
         ) from error
+
+
+def _with_quotes(text: str, tokens: Iterable[Token]) -> list[Token]:
+    """The same tokens, `'it''s'` as the one string that it is; sqlglot takes it for two, and leaves the quote out."""
+    told: list[Token] = []
+    for token in tokens:
+        before = told[-1] if told else token
+        kinds = (before.token_type, token.token_type)
+        quote, touches = text[token.start], before.end + 1 == token.start
+        if touches and kinds == (TokenType.STRING, TokenType.STRING) and text[before.start] == quote:
+            before.text += quote + token.text
+            before.end = token.end
+        else:
+            told.append(token)
+    return told
 
 
 def _names_told(text: str, tokens: list[Token]) -> list[Token]:

@@ -200,6 +200,17 @@ def _joined(name: str, args: list[Typed]) -> Typed:
     return call(name, [whole, *args[1:]], STRING)
 
 
+def with_separator(args: Sequence[Typed]) -> Typed | None:
+    """`concat_ws('-', a)` of an array of texts: as `array_join`, and empty where the array is NULL; None for anything else."""
+    if len(args) != 2 or args[1].type != pa.list_(STRING) or args[0].type != STRING:
+        return None
+    mark = args[0].expr
+    if not isinstance(mark, Literal) or mark.value is None:
+        return None
+    joined = _joined("array_join", [args[1], args[0]])
+    return call("coalesce", [joined, Typed(Literal("", STRING), STRING)], STRING)
+
+
 def _got(name: str, args: list[Typed]) -> Typed:
     kind = array_of(name, args[0])
     if args[1].type not in (INT, pa.int16(), pa.int8()):
