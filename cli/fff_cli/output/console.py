@@ -18,11 +18,12 @@ LESS = "-SRFX"
 
 
 class Screen(Struct, frozen=True):
-    """The terminal a table is drawn on: its columns, whether it shows box characters and colours."""
+    """The terminal a table is drawn on: its columns and lines, whether it shows box characters and colours."""
 
     width: int
     unicode: bool = True
     color: bool = False
+    height: int = 24
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
@@ -53,7 +54,8 @@ def error_screen() -> Screen | None:
     """The terminal that standard error is, where it can show more than plain text; else None."""
     if not can_draw():
         return None
-    return Screen(max(LEAST_WIDTH, terminal_size(sys.stderr)[0]), color=not os.environ.get("NO_COLOR"))
+    columns, lines = terminal_size(sys.stderr)
+    return Screen(max(LEAST_WIDTH, columns), color=not os.environ.get("NO_COLOR"), height=lines)
 
 
 def terminal_size(stream: IO[str]) -> tuple[int, int]:
