@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import BinaryIO, TypeAlias
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ Row: TypeAlias = tuple["str | None", ...]
 
 MEASURED_ROWS = 1_000  # rows kept back to find column widths
 LEAST_WIDTH = 4  # a column narrower than this says nothing; later columns are left out instead
+MOST_APART = 24  # names that differ only behind so many terminal columns are cut alike
 NULL = "NULL"
 _NOT_PLAIN = bytes([*range(0x20), *range(0x7F, 0x100)])  # bytes of what may have to be escaped
 
@@ -70,6 +71,17 @@ def layout(wanted: Sequence[int], room: int | None, whole: Sequence[int] = ()) -
     while cap > LEAST_WIDTH and sum(widths()) > space:
         cap -= 1
     return Layout(tuple(min(size, space) for size in widths()), cut=count < len(wanted))
+
+
+def told_apart(names: Sequence[str]) -> list[int]:
+    """How much of each name must be shown, with the mark of what is cut, to tell it from the others that begin alike."""
+    needed = dict.fromkeys(names, 0)
+    for one, other in pairwise(sorted(needed)):
+        pairs = enumerate(zip(one, other, strict=False))
+        alike = next((at for at, (char, against) in pairs if char != against), min(len(one), len(other)))
+        least = width(one[:alike]) + 2
+        needed[one], needed[other] = max(needed[one], least), max(needed[other], least)
+    return [min(needed[name], width(name), MOST_APART) for name in names]
 
 
 def _space(shown: int, wanted: int, room: int) -> int:
@@ -125,7 +137,10 @@ class TableWriter:
             for index, column in enumerate(batch.columns):
                 cells[index] = max(cells[index], *_widths(_shown(column, self._marks[index])))
         wanted = [max(size, width(name)) for size, name in zip(cells, self._names, strict=True)]
-        whole = [size if kept else 0 for size, kept in zip(cells, self._whole, strict=True)]
+        whole = [
+            max(size if kept else 0, apart)
+            for size, kept, apart in zip(cells, self._whole, told_apart(self._names), strict=True)
+        ]
         self._layout = layout(wanted, None if self._screen is None else self._screen.width, whole)
         header = [pad(name, size, right=right) for name, size, right in self._cells(self._names)]
         rules = ["┌┬┐", "├┼┤"] if self._boxed else ["", "-+-"]
