@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from fff.stats import AccessStats, Snapshot, bills
 from fff.structs import Struct, asdict, to_builtins
 from fff_cli.live.forecast import History, duration
 from fff_cli.output.console import error_screen, write_error
-from fff_cli.output.values import line_printable, width
+from fff_cli.output.values import folded, line_printable
 from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, foremost, spark_lines
 
 if TYPE_CHECKING:
@@ -40,20 +39,20 @@ def say(text: str) -> None:
 def say_words(text: str) -> None:
     """The same of prose, which a terminal that is too narrow breaks between words."""
     screen, printed = error_screen(), line_printable(text)
-    if screen is not None and width(printed) > screen.width:
-        printed = textwrap.fill(printed, screen.width, subsequent_indent="    ", break_on_hyphens=False)
+    if screen is not None:
+        printed = "\n".join(folded(line, screen.width) for line in printed.split("\n"))
     write_error(printed + "\n")
 
 
 def say_error(error: FFFError) -> None:
-    """An error on standard error; a terminal shows its SQL in colours."""
+    """An error on standard error; a terminal shows its SQL in colours, and breaks lines between words."""
     screen = error_screen()
-    if screen is None or not screen.color:
+    if screen is None:
         say(f"error: {error.render()}")
         return
     from fff_cli.output.drawing import error_text, rendered  # noqa: PLC0415 - only a terminal pays for rich
 
-    write_error(rendered(error_text(error, screen.width), screen.width))
+    write_error(rendered(error_text(error, screen.width), screen.width, color=screen.color or None))
 
 
 def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
@@ -123,7 +122,7 @@ class Progress:
 
     def warn(self, text: str) -> None:
         """Tell what is known to go wrong before it does."""
-        say(f"warning: {text}")
+        say_words(f"warning: {text}")
 
     def skipped(self, statements: int) -> None:
         """Tell how many statements of a script were not run."""
