@@ -265,6 +265,17 @@ def test_rates_are_those_of_the_last_seconds():
     assert watched(past[0]).rate(past[0].access[0]) is None
 
 
+def test_a_view_that_looks_rarely_has_rates_over_time_and_a_forecast():
+    """On a small terminal, or a slow line, frames may be further apart than the seconds that rates are those of."""
+    past = [
+        replace(one, elapsed_s=one.elapsed_s * 1.6)
+        for one in moments(*((1000 * n, 10 * n, 5) for n in range(1, 8)))
+    ]
+    history = watched(*past)
+    assert {len(trace) for trace in history.traces.values()} == {6}
+    assert history.seconds_left(past[-1]) is not None
+
+
 def test_a_forecast_needs_a_total_and_a_rate():
     past = moments(*((1000 * n, 10 * n, 5) for n in range(6)))
     history = watched(*past)
