@@ -161,6 +161,7 @@ def test_on_a_terminal_help_comes_in_groups():
         assert terminal.finish() == 0
         text = "\n".join(terminal.screen())
     assert "─ How it runs ─" in text
+    assert "<bool>" not in text, "a switch takes nothing"
     assert "(default: a fresh one, told in the report)" in " ".join(text.replace("│", " ").split())
 
 
