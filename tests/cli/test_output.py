@@ -20,7 +20,7 @@ import pytest
 
 from fff.errors import UsageError
 from fff.schema import BOUND, WITHIN, distinct_names
-from fff_cli.output import formats, table, values
+from fff_cli.output import console, formats, table, values
 from fff_cli.output.formats import emit, write_batches, writer
 from fff_cli.output.streams import FORMATS, choose_format
 from fff_cli.output.table import Screen, layout, told_apart
@@ -370,6 +370,18 @@ def test_layouts_shrink_wide_columns_first_and_then_leave_columns_out():
     assert layout([3, 50, 5], None).widths == (3, 50, 5)
     assert layout([3, 50, 5], 40).widths == (3, 22, 5)
     assert layout([50] * 20, 40).cut
+
+
+def test_a_table_fits_the_terminal_as_it_is_when_the_table_is_written(monkeypatch):
+    batch, out = pa.record_batch({"name": ["x" * 60] * 3}), io.BytesIO()
+    to = writer("table", out, Screen(80, own=True), rows=2, more="--rows all, or -O FILE")
+    to.begin(batch.schema)
+    monkeypatch.setattr(console, "terminal_size", lambda _: (24, 15))  # made smaller while the query ran
+    to.write(batch)
+    to.end()
+    lines = out.getvalue().decode().splitlines()
+    assert width(lines[0]) == 24
+    assert max(map(width, lines)) == 24
 
 
 def test_titles_that_begin_alike_are_not_cut_alike():

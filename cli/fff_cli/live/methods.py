@@ -137,10 +137,10 @@ def _rate(one: AccessStats, history: History, *, wide: bool) -> str:
 
 def _trace(one: AccessStats, history: History, most_rates: int) -> str:
     """The rates of the last seconds as bars beside each other, the highest of them as high as a line."""
-    rates = history.traces.get(key_of(one), ())[-most_rates:]
-    most = max(rates, default=0.0)
-    if len(rates) < 2 or not most or one.state not in ACTIVE:
+    rates = history.traces.get(key_of(one), ())
+    if len(rates) < 2 or one.state not in ACTIVE:
         return ""
+    most, rates = max(rates) or 1.0, rates[-most_rates:]  # what has come to a halt is a flat line
     return "".join(_LEVELS[min(len(_LEVELS) - 1, int(rate / most * len(_LEVELS)))] for rate in rates)
 
 

@@ -94,7 +94,7 @@ class TableWriter:
 
     def __init__(self, out: BinaryIO, screen: Screen | None) -> None:
         self._out = out
-        self._screen = screen
+        self._screen = screen  # as it is when the first line is written
         self._boxed = screen is not None and screen.unicode
         self._names: tuple[str, ...] = ()
         self._right: tuple[bool, ...] = ()
@@ -131,7 +131,14 @@ class TableWriter:
             count = f"{counted(len(hidden), 'column')} not shown (-o line shows all): "
             self._put([fit(count + ", ".join(hidden), self._screen.width)])
 
+    @property
+    def width(self) -> int | None:
+        """Terminal columns of the screen; None where there is none."""
+        return None if self._screen is None else self._screen.width
+
     def _open(self) -> None:
+        if self._screen is not None:
+            self._screen = self._screen.now()
         cells = [1] * len(self._names)
         for batch in self._held:
             for index, column in enumerate(batch.columns):
@@ -141,7 +148,7 @@ class TableWriter:
             max(size if kept else 0, apart)
             for size, kept, apart in zip(cells, self._whole, told_apart(self._names), strict=True)
         ]
-        self._layout = layout(wanted, None if self._screen is None else self._screen.width, whole)
+        self._layout = layout(wanted, self.width, whole)
         header = [pad(name, size, right=right) for name, size, right in self._cells(self._names)]
         rules = ["┌┬┐", "├┼┤"] if self._boxed else ["", "-+-"]
         opening = [self._rule(rules[0])] if self._boxed else []
@@ -270,7 +277,6 @@ class FirstRowsWriter:
     def __init__(self, out: BinaryIO, screen: Screen, most: int, more: str) -> None:
         self._to = TableWriter(out, screen)
         self._out = out
-        self._width = screen.width
         self._most = most
         self._rows = 0
         self._more = more
@@ -290,7 +296,8 @@ class FirstRowsWriter:
         self._to.end()
         if self._rows > self._most:
             note = f"{self._rows:,} rows ({self._most:,} shown; {self._more})"
-            self._out.write("".join(f"{line}\n" for line in textwrap.wrap(note, self._width)).encode())
+            lines = textwrap.wrap(note, self._to.width or len(note))
+            self._out.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _shown(column: pa.Array, mark: str) -> pa.Array:
