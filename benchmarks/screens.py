@@ -84,12 +84,18 @@ def _forty(spec: str) -> str:
     return head + "".join(f"      T{number}:{crime}" for number in range(40))
 
 
+def _foreseen(now: Snapshot, history: History) -> bool:
+    """Groups are known, and how long the rest takes."""
+    groups = now.sample_is == "current groups" and now.elapsed_s >= AFTER_S
+    return groups and history.seconds_left(now) is not None
+
+
 #: The live view of runs in which something happens: how the spec is changed, what is asked, and from when on it is drawn.
-LIVE: dict[str, tuple[Callable[[str], str], str, Callable[[Snapshot], bool]]] = {
-    "live": (str, QUERY, lambda now: now.elapsed_s >= AFTER_S and now.sample_is == "current groups"),
-    "throttled": (_throttled, _ROWS, lambda now: now.elapsed_s > 7.5),
-    "failing": (_failing, _ROWS, lambda now: now.elapsed_s > 0.6 and "failed" in _states(now)),
-    "forty": (_forty, _FORTY, lambda now: now.elapsed_s > 0.5 and "running" in _states(now)),
+LIVE: dict[str, tuple[Callable[[str], str], str, Callable[[Snapshot, History], bool]]] = {
+    "live": (str, QUERY, _foreseen),
+    "throttled": (_throttled, _ROWS, lambda now, _: now.elapsed_s > 7.5),
+    "failing": (_failing, _ROWS, lambda now, _: now.elapsed_s > 0.6 and "failed" in _states(now)),
+    "forty": (_forty, _FORTY, lambda now, _: now.elapsed_s > 0.5 and "running" in _states(now)),
 }
 
 
@@ -156,10 +162,12 @@ async def _live(name: str, environ: Mapping[str, str], folder: Path) -> None:
 
 async def _draw(execution: Execution, name: str, folder: Path) -> None:
     history, snapshot, due = History(), execution.snapshot, LIVE[name][2]
-    while (now := snapshot()).phase == "fetching" and not due(now):
+    while True:
+        now = snapshot()
         history = history.after(now)
+        if now.phase != "fetching" or due(now, history):
+            break
         await asyncio.sleep(0.16)
-    history = history.after(now)
     for columns, lines in SIZES:
         picture = frame(now, columns, lines, history=history, view=View(keys=True))
         _drawn(rendered(picture, columns - 1), folder, name, columns, lines)

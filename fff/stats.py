@@ -121,6 +121,11 @@ class AccessMeter:
             return max(self.waited, key=self.waited.__getitem__)
         return next((gate.cause for gate in self.gates if gate.cause is not None), None)
 
+    @property
+    def held_back(self) -> bool:
+        """Whether nothing is under way, and requests wait for leave to start."""
+        return not self.in_flight and bool(self.gates)
+
     def sent(self, now: float) -> None:
         """A request goes out at `now` (seconds on a steady clock)."""
         if self.busy_since is None:

@@ -14,6 +14,8 @@ from fff_cli.run.garbage import spare_loading
 def main() -> None:
     """Entry point of `fff` and of `python -m fff_cli`."""
     spare_loading()
+    if sys.stderr is None:  # it is closed: what is told is lost, and does not end up among the rows
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends; pathlib takes long to load
     try:
         from fff_cli.app import run  # noqa: PLC0415 - loading takes long enough for a Ctrl-C
 

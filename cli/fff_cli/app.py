@@ -330,7 +330,8 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
 
 def _without_bool(command: Any) -> None:
     """Leave out of the help of a command, and of those below it, that switches are true or false."""
-    for param in command.params:
+    context = command.context_class(command, **command.context_settings)
+    for param in command.get_params(context):  # --help among them, which is made once
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
     for below in getattr(command, "commands", {}).values():
@@ -353,5 +354,7 @@ def _usage(error: Exception) -> int:
         text = f"No such option: {name}{f'; did you mean {close[0]}?' if close else ''}"
     for pattern, plain in _PLAIN_WORDS:
         text = re.sub(pattern, plain, text)
-    print(f"error: {text.rstrip('.')} (see {path} --help)", file=sys.stderr)
+    from fff_cli.run.progress import say_words  # noqa: PLC0415 - for mistakes alone
+
+    say_words(f"error: {text.rstrip('.')} (see {path} --help)")
     return 2

@@ -156,10 +156,12 @@ def _ended(state: AccessState, meter: AccessMeter, block: BlockStatistics) -> Ac
 
 def _metered(meter: AccessMeter, stats: AccessStats) -> AccessStats:
     resumes = meter.resumes_in if stats.state in ("running", "stalled") else None
-    cost = meter.cost
+    cost, state = meter.cost, stats.state
+    if state == "stalled" and meter.held_back:
+        state = "running"  # a source that is not asked has not failed to answer
     return replace(
         stats,
-        state=stats.state if resumes is None else "throttled",
+        state=state if resumes is None else "throttled",
         resumes_s=None if resumes is None else round(resumes, 3),
         throttled_s=round(meter.throttled_s, 6),
         requests=meter.requests,

@@ -101,6 +101,11 @@ def test_a_bill_tells_of_each_source() -> None:
     assert bill_text(bills(SOME)) == "1,203 requests (geo 1,200, web 3), 0.3 USD"
     assert bill_text(bills([replace(ONE, cost=None)])) == "1,200 requests"
     assert bill_text([]) == "0 requests"
+    many = [replace(ONE, source=f"s{n}", requests=n, cost=None) for n in range(1, 41)]
+    assert (
+        bill_text(bills(many))
+        == "820 requests (s35 35, s36 36, s37 37, s38 38, s39 39, s40 40, 34 others 595)"
+    )
     mixed = bill_text(bills((ONE, replace(ONE, source="eu", currency="EUR"))))
     assert mixed == "2,400 requests (geo 1,200, eu 1,200), 0.1 USD, 0.1 EUR"
     ended = RunOutcome(True, 0, None, 5, 1.0, (), (), dict)

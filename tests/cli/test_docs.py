@@ -139,7 +139,7 @@ def test_the_screens_that_pages_show_are_those_that_are_drawn_and_are_of_today()
         "live": ("fetching", "waiting for", "groups so far", "access", "about"),
         "throttled": ("fetching", "waiting for", "Crime: "),
         "failing": ("failed", "missing demo.Crime: "),
-        "forty": (".scan", "more access methods"),
+        "forty": (".scan", " more"),
         "summary": ("300 rows in", "complete", "FEC.scan"),
         "partial": ("PARTIAL", "FEC.scan"),
         "explain": ("in all",),

@@ -108,6 +108,15 @@ def test_an_error_keeps_its_words_and_its_place_and_colours_the_sql():
     assert shown(error_text(hostile, 200), 200)[0] == "error: a\\x1b[2J [red]b[/red] (http://x/\\x9b)"
 
 
+def test_what_an_error_says_to_do_is_broken_between_words_and_indented():
+    hint = "add WHERE incomes.zip = '…' or incomes.zip IN ('…', …), or join it with another table"
+    error = QueryError("town.incomes can only be read by key", sql="SELECT 1", span=Span(7, 8), hint=hint)
+    assert shown(error_text(error, 60), 60)[-2:] == [
+        "  add WHERE incomes.zip = '…' or incomes.zip IN ('…', …), or",
+        "      join it with another table",
+    ]
+
+
 @pytest.mark.parametrize("place", [0, 40, 500, 960])
 @pytest.mark.parametrize("length", [1, 7, 38])
 def test_of_a_long_line_an_error_shows_what_is_around_its_place(place, length):
@@ -152,6 +161,7 @@ def test_on_a_terminal_help_comes_in_groups():
         assert terminal.finish() == 0
         text = "\n".join(terminal.screen())
     assert "─ How it runs ─" in text
+    assert "<bool>" not in text, "a switch takes nothing"
     assert "(default: a fresh one, told in the report)" in " ".join(text.replace("│", " ").split())
 
 

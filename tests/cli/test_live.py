@@ -265,6 +265,17 @@ def test_rates_are_those_of_the_last_seconds():
     assert watched(past[0]).rate(past[0].access[0]) is None
 
 
+def test_a_view_that_looks_rarely_has_rates_over_time_and_a_forecast():
+    """On a small terminal, or a slow line, frames may be further apart than the seconds that rates are those of."""
+    past = [
+        replace(one, elapsed_s=one.elapsed_s * 1.6)
+        for one in moments(*((1000 * n, 10 * n, 5) for n in range(1, 8)))
+    ]
+    history = watched(*past)
+    assert {len(trace) for trace in history.traces.values()} == {6}
+    assert history.seconds_left(past[-1]) is not None
+
+
 def test_a_forecast_needs_a_total_and_a_rate():
     past = moments(*((1000 * n, 10 * n, 5) for n in range(6)))
     history = watched(*past)
@@ -439,6 +450,22 @@ def test_rates_over_time_are_small_bars_of_which_the_highest_fills_a_line():
     assert {len(trace) for trace in many.traces.values()} == {12}
 
 
+def test_rates_over_time_stay_while_a_source_is_told_to_wait():
+    past = moments(*((1000 * n, 10 * n, 0) for n in range(15)))
+    held = replace(
+        past[-1],
+        access=tuple(replace(one, state="throttled", resumes_s=40.0, in_flight=8, pending_keys=700, retries=3, throttled=3)
+        for one in past[-1].access),
+    )  # fmt: skip
+    shown = lines(held, columns=100, height=30, history=watched(*past, held))
+    drawn = [line for line in shown if "throttled, on in 40 s" in line and not line.startswith("waiting")]
+    assert len(drawn) == 2
+    assert all(re.search("[▁▂▃▄▅▆▇█]{6}( |$)", line) for line in drawn), "\n".join(shown)
+    assert any(re.search("█{4}( |$)", line) for line in lines(past[-1], history=watched(*past))), (
+        "at 80 columns"
+    )
+
+
 def test_with_many_sources_the_busy_ones_show_the_others_are_summed_up_and_one_can_scroll():
     states = ("complete", "running", "failed", "stopped")
     many = tuple(
@@ -451,6 +478,8 @@ def test_with_many_sources_the_busy_ones_show_the_others_are_summed_up_and_one_c
         "… 32 more access methods: 10 complete, 10 failed, 10 stopped, 2 running, 224,000 rows, 224 requests"
     )
     assert next(line for line in lines(snapshot(access=many), columns=120) if line.startswith("…")) == summed
+    few = next(line for line in lines(snapshot(access=many), columns=60) if line.startswith("…"))
+    assert few.startswith("… 32 more: 10 complete, 10 failed, 10 stopped, 2 running")
     scrolled = lines(snapshot(access=many), view=View(scrolled=10))
     assert len([line for line in scrolled if re.match(r"t\d+\.scan +failed", line)]) == 8
 
@@ -480,6 +509,8 @@ def test_routing_is_one_line_until_detail_is_asked_for_and_seed_and_policy_are_f
 def test_help_says_what_every_key_does():
     shown = "\n".join(lines(groups(61), view=View(keys=True, help=True)))
     assert all(does in shown for _, does in KEYS)
+    low = "\n".join(lines(groups(61), 40, 15, view=View(keys=True, help=True)))
+    assert all(does in low for _, does in KEYS), low
 
 
 def test_spark_tells_how_far_it_is():

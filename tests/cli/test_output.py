@@ -8,6 +8,7 @@ import io
 import json
 import math
 import random
+import re
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,10 +20,10 @@ import pytest
 
 from fff.errors import UsageError
 from fff.schema import BOUND, WITHIN, distinct_names
-from fff_cli.output import formats, table, values
+from fff_cli.output import console, formats, table, values
 from fff_cli.output.formats import emit, write_batches, writer
 from fff_cli.output.streams import FORMATS, choose_format
-from fff_cli.output.table import Screen, layout
+from fff_cli.output.table import Screen, layout, told_apart
 from fff_cli.output.values import cell, fit, pad, printable, texts, width
 from tests.cli.fake_engine import every_type
 
@@ -290,7 +291,7 @@ def test_a_table_on_a_screen_says_which_columns_and_how_many_rows_it_does_not_sh
     to.end()
     lines = out.getvalue().decode().splitlines()
     assert len([line for line in lines if "value" in line or "v…" in line or "val…" in line]) == 7
-    assert lines[-3] == "4 columns not shown (-o line shows all)…"
+    assert lines[-3] == "6 columns not shown (-o line shows all)…"
     assert lines[-2:] == ["50 rows (7 shown; --rows all, or -O", "FILE)"], "no word is cut"
     assert all(width(line) <= 40 for line in lines)
     assert "not shown" not in written("table", batch).decode()
@@ -369,6 +370,36 @@ def test_layouts_shrink_wide_columns_first_and_then_leave_columns_out():
     assert layout([3, 50, 5], None).widths == (3, 50, 5)
     assert layout([3, 50, 5], 40).widths == (3, 22, 5)
     assert layout([50] * 20, 40).cut
+
+
+def test_a_table_fits_the_terminal_as_it_is_when_the_table_is_written(monkeypatch):
+    batch, out = pa.record_batch({"name": ["x" * 60] * 3}), io.BytesIO()
+    to = writer("table", out, Screen(80, own=True), rows=2, more="--rows all, or -O FILE")
+    to.begin(batch.schema)
+    monkeypatch.setattr(console, "terminal_size", lambda _: (24, 15))  # made smaller while the query ran
+    to.write(batch)
+    to.end()
+    lines = out.getvalue().decode().splitlines()
+    assert width(lines[0]) == 24
+    assert max(map(width, lines)) == 24
+
+
+def test_titles_that_begin_alike_are_not_cut_alike():
+    """Columns leave instead: ten times `col…` says nothing."""
+    batch = pa.record_batch({f"column_{at}": [at] for at in range(60)} | {"other": ["x" * 60]})
+    header = written("table", batch, screen=Screen(80)).decode().splitlines()[1]
+    assert re.findall(r"[^ │]+", header) == [*(f"column_{at}" for at in range(6)), "…"]
+    assert told_apart(["contribution", "crimeRating", "x", "x", "ab" * 30, "ab" * 29 + "c"]) == [
+        3,
+        3,
+        1,
+        1,
+        24,
+        24,
+    ]
+    texts = pa.record_batch({"billing_city": ["a" * 30], "billing_code": ["b" * 30], "name": ["c" * 30]})
+    header = written("table", texts, screen=Screen(50)).decode().splitlines()[1]
+    assert re.findall(r"[^ │]+", header) == ["billing_city", "billing_code", "name"]
 
 
 def test_texts_give_way_and_columns_leave_before_a_number_is_cut():

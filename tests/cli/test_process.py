@@ -32,6 +32,12 @@ def test_rows_go_to_standard_output_and_the_closing_line_to_standard_error():
     assert done.stderr == "2 rows in 1.2 s, 97 requests, complete\n"
 
 
+def test_what_is_told_does_not_go_to_standard_output_when_standard_error_is_closed():
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *REAL, "query", "SELECT 1 AS x, 'never", "-o", "nope"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
 def test_quiet_says_nothing():
     assert fake("query", "rows 2", "-q").stderr == ""
 

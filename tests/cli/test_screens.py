@@ -34,7 +34,7 @@ def seen(terminal: Terminal, emulator: Emulator, *wanted: str) -> str:
 @pytest.mark.parametrize(
     ("columns", "lines", "scene", "words"),
     [
-        (40, 15, "forty", ("T0.scan", "37 more access methods: 37 running, …")),
+        (40, 15, "forty", ("T0.scan", "37 more: 37 running, 259,000 rows, ")),
         *(
             pytest.param(*one, marks=pytest.mark.slow)
             for one in (
@@ -76,6 +76,21 @@ def test_after_a_partial_run_only_result_and_account_are_left(columns, lines):
         assert word in text, text
     assert "fetching" not in text
     assert "groups so far" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {"NO_COLOR": "1"}])
+def test_the_account_of_many_sources_leaves_the_closing_line_in_sight(changes):
+    emulator = Emulator(80, 24)
+    with Terminal((*FAKE, "query", "forty"), 80, 24, environment(**changes)) as terminal:
+        terminal.read_until("q stop")
+        terminal.interrupt()
+        terminal.finish()
+        emulator.feed(terminal.text)
+    shown = "\n".join(emulator.shown())
+    assert "1 row in " in shown, shown
+    assert "… 31 more access methods: 31 running" in shown, shown
+    assert "(-v tells all)" in shown
 
 
 @pytest.mark.slow

@@ -92,6 +92,20 @@ async def test_strangers_in_other_shapes(
             await read(source(url, endpoint)).lookup("t", 1, columns=columns)
 
 
+async def test_an_answer_taken_for_a_record_is_told_with_the_place_of_the_records(
+    serve: Serve, read: Read
+) -> None:
+    url = await served(serve, '{"data": {"items": [{"id": 1}]}, "n": 1}')
+    with pytest.raises(
+        SourceError, match=r"\(an array: 'data.items'\) has none of the table's columns"
+    ) as error:
+        await read(source(url)).scan("t")
+    assert (
+        error.value.hint
+        == "have data_selector name where the records are, or set on_bad_record: null or skip on the table"
+    )
+
+
 async def test_what_a_record_need_not_have(serve: Serve, read: Read) -> None:
     people = [{"id": n, "name": "x"} for n in range(40)] + [{"name": None}, {"names": {}}]
     reader = read(source(await served(serve, json.dumps(people))))

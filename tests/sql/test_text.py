@@ -164,6 +164,10 @@ def test_a_limit_from_the_command_line_is_a_number() -> None:
             "parameter :zip has no value\n  give it one with -p zip=VALUE: zp has one, and the SQL has no :zp",
         ),
         (
+            {"code": "1"},
+            "parameter :zip has no value\n  give it one with -p zip=VALUE: code has one, and the SQL has no :code",
+        ),
+        (
             {"zip": "1", "more": 2},
             """parameter more is not used: the SQL has no :more
   leave it out, or write :more where its value belongs""",
@@ -287,3 +291,13 @@ ORDERS = catalog(table("w.t", "a int, b int", scans=1))
 )
 def test_an_order_is_that_of_the_statement(sql: str, ordered: bool) -> None:
     assert prepare(sql, ORDERS).ordered is ordered
+
+
+def test_names_that_are_offered_are_written_as_sql_takes_them() -> None:
+    odd = catalog(table("s.weird name", "a int", scans=1), table("t.weird name", "a int", scans=1))
+    with pytest.raises(QueryError) as error:
+        prepare("SELECT a FROM s.wierd_name", odd)
+    assert error.value.hint is not None
+    assert "did you mean s.`weird name`" in error.value.hint
+    with pytest.raises(QueryError, match=r"is ambiguous: s\.`weird name`, t\.`weird name`"):
+        prepare("SELECT a FROM `weird name`", odd)

@@ -12,7 +12,7 @@ from pathlib import Path
 from fff_cli.commands.query import run_query
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.formats import emit
-from fff_cli.run.progress import say
+from fff_cli.run.progress import say, say_words
 from fff_sources.demo import QUERY, SPEC, spec_text
 from fff_sources.demo.process import DemoServer
 
@@ -21,7 +21,7 @@ EXAMPLE = "SELECT name, contribution, householdIncome FROM FEC JOIN Demographics
 
 def run_demo(port: int, seed: int | None, *, prioritize: tuple[str, ...] = (), verbose: bool = False) -> int:
     """Start the sources, run the query live, print the result, stop; the query's exit code."""
-    say(
+    say_words(
         "Three slow web sources start on this machine; the average contribution and household income by state and "
         "crime rating are joined from them, live."
     )

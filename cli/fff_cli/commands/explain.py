@@ -22,7 +22,7 @@ from fff_cli.output.console import pager
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.pager import PagedOutput
 from fff_cli.run.account import account_lines, spark_lines
-from fff_cli.run.progress import say
+from fff_cli.run.progress import say_words
 from fff_cli.run.reports import Reports
 
 if TYPE_CHECKING:
@@ -160,4 +160,4 @@ async def _ran(
 
 def _warn(arguments: QueryArguments, text: str) -> None:
     if not arguments.quiet:
-        say(f"warning: {text}")
+        say_words(f"warning: {text}")

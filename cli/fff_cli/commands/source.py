@@ -18,7 +18,7 @@ from fff_cli.output.files import Target
 from fff_cli.output.formats import emit, emit_batch, emit_outline
 from fff_cli.output.streams import choose_format
 from fff_cli.output.values import pad, printable, width
-from fff_cli.run.progress import say, say_error
+from fff_cli.run.progress import say, say_error, say_words
 
 if TYPE_CHECKING:
     from fff.catalog import Catalog, KeyColumn, Table
@@ -151,7 +151,7 @@ async def list_all(catalog: Catalog, name: str | None = None) -> None:
         try:
             await catalog.list_source(source)
         except (SourceError, SecretError) as error:
-            say(f"warning: {error.render()}")
+            say_words(f"warning: {error.render()}")
 
 
 def listing(tables: Iterable[Table]) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from fff.errors import UsageError
 from fff.web.client import WebClient
 from fff_cli.output.formats import emit
-from fff_cli.run.progress import say
+from fff_cli.run.progress import say, say_words
 from fff_sources.authoring.draft import SpecDraft, is_source_name
 from fff_sources.authoring.sampling.drafting import draft_from_url
 from fff_sources.authoring.spec_schema import spec_schema
@@ -35,7 +35,7 @@ def init_source(
     else:
         file.write_text(text, encoding="utf-8")
     for line in draft.unsure:
-        say(f"unsure: {line}")
+        say_words(f"unsure: {line}")
     for variable in dict.fromkeys(draft.variables):
         if not os.environ.get(variable):
             say(f"secret: export {variable}=…")

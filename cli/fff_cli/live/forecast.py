@@ -89,10 +89,15 @@ class History(Struct, frozen=True):
         if not self.recent:
             return None
         last, key = self.recent[-1], key_of(one)
-        within = (moment for moment in self.recent if moment.elapsed_s >= last.elapsed_s - window_s)
-        first = next((moment for moment in within if key in moment.access), None)
-        if first is None or last.elapsed_s - first.elapsed_s < LEAST_S:
+        known = [
+            moment
+            for moment in self.recent
+            if key in moment.access and last.elapsed_s - moment.elapsed_s >= LEAST_S
+        ]
+        if not known:
             return None
+        # On a slow line the view looks more rarely than the window is long: the last look will do.
+        first = next((moment for moment in known if moment.elapsed_s >= last.elapsed_s - window_s), known[-1])
         return (measure(one) - measure(first.access[key])) / (last.elapsed_s - first.elapsed_s)
 
     def seconds_left(self, snapshot: Snapshot) -> float | None:

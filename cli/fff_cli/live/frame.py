@@ -27,12 +27,12 @@ LABEL = 9  # columns of the labels in front of routing, priorities, Spark
 BAR_LEAST = 8
 KEYS = (
     ("↑ ↓  k j", "pick a group"),
-    ("Enter", "fetch the picked group first; again takes it back (»)"),
+    ("Enter", "fetch it first, or not (»)"),
     ("Esc  x", "nothing is first any more"),
     ("PgUp PgDn", "scroll the access methods"),
     ("r", "routing in detail"),
-    ("Space", "hold the picture still; the run goes on"),
-    ("q", "stop with what is there, as the first Ctrl-C"),
+    ("Space", "hold the picture still"),
+    ("q", "stop with what is there"),
     ("?", "this help"),
 )
 
@@ -65,7 +65,8 @@ def frame(
     ]
     foot = foot[: max(0, room - 2)] if room < 8 else foot
     room -= len(head) + len(foot)
-    share = room // 2 if view.help or snapshot.columns or snapshot.partial_columns else room - 1
+    share = room // 2 if snapshot.columns or snapshot.partial_columns else room - 1
+    share = min(share, room - len(KEYS)) if view.help else share
     access = access_lines(snapshot.access, history, columns, max(1, share), view.scrolled)
     spare = (room - height(access)) // 2 if view.detail else int(lines >= ROOMY)
     routing = _routing(snapshot.routing, columns, max(0, min(ROUTES, spare)))

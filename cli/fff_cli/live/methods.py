@@ -24,6 +24,7 @@ STATE_STYLES = {
 DONE = ("complete", "unused", "stopped")
 BAR_LEAST, BAR_MOST = 6, 20
 WIDE = 100  # terminal columns from which on units are spelled out
+LEAST_TRACE = 4  # rates beside each other, where the terminal is narrow
 SHOWN_AFTER_S = 1.0  # spells shorter than that have no length
 _LEVELS = "▁▂▃▄▅▆▇█"
 
@@ -47,18 +48,19 @@ def access_lines(
         shown = [one for one in shown if id(one) in kept]
     drawn, _ = table(_columns(shown, history, columns), columns - 1)
     drawn.show_header = room >= 3
-    return [drawn, _together(hidden)] if hidden and space > 1 else [drawn]
+    return [drawn, together(hidden, columns)] if hidden and space > 1 else [drawn]
 
 
-def _together(hidden: Sequence[AccessStats]) -> Text:
-    """What there is no room for, in one line."""
+def together(hidden: Sequence[AccessStats], columns: int, note: str = "") -> Text:
+    """What there is no room for, in one line with a note behind it; where that is too long, in fewer words."""
     states = Counter(one.state for one in hidden).most_common()
     totals = [
         *(f"{count:,} {state}" for state, count in states),
         counted(sum(one.rows for one in hidden), "row"),
         counted(sum(one.requests for one in hidden), "request"),
     ]
-    return cell(f"… {counted(len(hidden), 'more access method')}: {', '.join(totals)}", "dim")
+    text = f"… {counted(len(hidden), 'more access method')}: {', '.join(totals)}{note}"
+    return cell(text if len(text) < columns else f"… {len(hidden):,} more: {', '.join(totals)}", "dim")
 
 
 def _names(shown: Sequence[AccessStats]) -> list[str]:
@@ -68,7 +70,7 @@ def _names(shown: Sequence[AccessStats]) -> list[str]:
 
 
 def _columns(shown: Sequence[AccessStats], history: History, columns: int) -> list[DrawnColumn]:
-    wide = columns >= WIDE
+    wide, rates = columns >= WIDE, max(LEAST_TRACE, columns // 16)
     named = [cell(name) for name in _names(shown)]
 
     def numbers(title: str, texts: Sequence[Cell], rank: int) -> DrawnColumn:
@@ -78,15 +80,15 @@ def _columns(shown: Sequence[AccessStats], history: History, columns: int) -> li
         DrawnColumn("access", named, narrowest=max(8, columns * 3 // 10)),
         DrawnColumn("state", [_state(one, history) for one in shown], narrowest=None),
         numbers("rows", [cell(_rows(one)) for one in shown], 0),
-        numbers("", [cell(_percent(one)) for one in shown], 6),
+        numbers("", [cell(_percent(one)) for one in shown], 8),
         numbers("requests" if wide else "req", [cell(f"{one.requests:,}") for one in shown], 1),
         numbers("rate", [cell(_rate(one, history, wide=wide)) for one in shown], 2),
-        DrawnColumn("", [cell(_trace(one, history), "cyan") for one in shown], rank=8, narrowest=None),
-        numbers("in flight", [_count(one.in_flight, "") for one in shown], 3),
+        DrawnColumn("", [cell(_trace(one, history, rates), "cyan") for one in shown], rank=3, narrowest=None),
+        numbers("in flight", [_count(one.in_flight, "") for one in shown], 4),
         numbers("failed", [_count(one.failed, "bold red") for one in shown], 1),
-        numbers("retries", [_count(one.retries, "yellow") for one in shown], 4),
+        numbers("retries", [_count(one.retries, "yellow") for one in shown], 5),
         numbers("hedged", [_count(one.hedged, "dim") for one in shown], 9),
-        numbers("waiting", [_count(one.pending_keys, "dim") for one in shown], 5),
+        numbers("waiting", [_count(one.pending_keys, "dim") for one in shown], 6),
         numbers("throttled", [_count(one.throttled, "yellow") for one in shown], 7),
     ]
     made = [column for column in made if any(isinstance(one, Text) and one.plain for one in column.cells)]
@@ -133,12 +135,12 @@ def _rate(one: AccessStats, history: History, *, wide: bool) -> str:
     return f"{rate:,.0f}{unit}/s"
 
 
-def _trace(one: AccessStats, history: History) -> str:
+def _trace(one: AccessStats, history: History, most_rates: int) -> str:
     """The rates of the last seconds as bars beside each other, the highest of them as high as a line."""
     rates = history.traces.get(key_of(one), ())
-    most = max(rates, default=0.0)
-    if len(rates) < 2 or not most or one.state not in ACTIVE:
+    if len(rates) < 2 or one.state not in ACTIVE:
         return ""
+    most, rates = max(rates) or 1.0, rates[-most_rates:]  # what has come to a halt is a flat line
     return "".join(_LEVELS[min(len(_LEVELS) - 1, int(rate / most * len(_LEVELS)))] for rate in rates)
 
 

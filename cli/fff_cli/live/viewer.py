@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 DRAW_AFTER_S = 0.3  # a query that ends sooner never shows a live view
 DRAW_EVERY_S = 0.16
 DRAW_SHARE = 0.03  # of the run's time goes into drawing at most
-CELL_BYTES_S = 0.6  # written for each place of the terminal in a second at most: 18 kB in 10 s for 100 by 30
+LEAST_BYTES_S = 1_800  # written in a second at most, 18 kB in 10 s, by a terminal of 100 by 30 or smaller
+CELL_BYTES_S = 0.6  # and for each place of a larger one
 ASKED_S = 5.0  # how long a question waits for its answer
 _ASK = "stop with what is there? q again"
 _STEPS = {"up": -1, "down": 1}
@@ -81,7 +82,7 @@ class Live(Watching):
                 if self._view.note == _ASK and not self._asks(now):
                     self._view = replace(self._view, note="")
                 columns, lines = self._region.size()
-                sent_s = self._draw() / (columns * lines * CELL_BYTES_S)
+                sent_s = self._draw() / max(LEAST_BYTES_S, columns * lines * CELL_BYTES_S)
                 await asyncio.sleep(
                     max(DRAW_EVERY_S, (time.thread_time() - began) / DRAW_SHARE, min(sent_s, 1.5))
                 )

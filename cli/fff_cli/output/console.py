@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import IO
 
-from fff.structs import Struct
+from fff.structs import Struct, replace
 
 LEAST_WIDTH = 20
 #: Cut long lines, pass colours on, do nothing where all fits, leave what was read on the terminal.
@@ -18,11 +18,21 @@ LESS = "-SRFX"
 
 
 class Screen(Struct, frozen=True):
-    """The terminal a table is drawn on: its columns, whether it shows box characters and colours."""
+    """The terminal a table is drawn on: its columns and lines, whether it shows box characters and colours."""
 
     width: int
     unicode: bool = True
     color: bool = False
+    height: int = 24
+    own: bool = False  # standard output of this process, which may get another size
+
+    def now(self) -> Screen:
+        """The screen as it is by now."""
+        return replace(self, width=_output_width()) if self.own else self
+
+
+def _output_width() -> int:
+    return max(LEAST_WIDTH, terminal_size(sys.stdout)[0])
 
 
 def is_terminal(stream: IO[str] | None) -> bool:
@@ -44,16 +54,15 @@ def output_screen() -> Screen | None:
         return None
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     plain = os.environ.get("TERM", "") == "dumb" or bool(os.environ.get("NO_COLOR"))
-    return Screen(
-        width=max(LEAST_WIDTH, terminal_size(sys.stdout)[0]), unicode=encoding == "utf8", color=not plain
-    )
+    return Screen(width=_output_width(), unicode=encoding == "utf8", color=not plain, own=True)
 
 
 def error_screen() -> Screen | None:
     """The terminal that standard error is, where it can show more than plain text; else None."""
     if not can_draw():
         return None
-    return Screen(max(LEAST_WIDTH, terminal_size(sys.stderr)[0]), color=not os.environ.get("NO_COLOR"))
+    columns, lines = terminal_size(sys.stderr)
+    return Screen(max(LEAST_WIDTH, columns), color=not os.environ.get("NO_COLOR"), height=lines)
 
 
 def terminal_size(stream: IO[str]) -> tuple[int, int]:

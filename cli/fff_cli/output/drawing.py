@@ -18,7 +18,7 @@ from rich.tree import Tree
 
 from fff.errors import FFFError, QueryError, underline
 from fff.structs import Struct
-from fff_cli.output.values import line_printable
+from fff_cli.output.values import folded, line_printable
 
 __all__ = [
     "Cell",
@@ -208,14 +208,13 @@ def outline(text: str) -> Group:
 def error_text(error: FFFError, columns: int) -> Text:
     """An error: what is wrong, its place in the SQL, what to do next."""
     lines = line_printable(f"error: {error.render()}").splitlines()
-    text = Text("\n").join(Text(line, "" if at else "bold red") for at, line in enumerate(lines))
+    parts = [Text(folded(line, columns), "" if at else "bold red") for at, line in enumerate(lines)]
     if not isinstance(error, QueryError) or error.sql is None or error.span is None:
-        return text
+        return Text("\n").join(parts)
     place = len(error.message.splitlines())
     number, carets = underline(error.sql, error.span, max(20, columns - 12))
     gutter, rule, sql = line_printable(number).partition(" | ")
     code = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(sql)
     code.rstrip()
-    parts = list(text.split("\n"))
     parts[place : place + 2] = [Text.assemble((gutter + rule, "dim"), code), Text(carets, "bold red")]
     return Text("\n").join(parts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import BinaryIO, TypeAlias
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ Row: TypeAlias = tuple["str | None", ...]
 
 MEASURED_ROWS = 1_000  # rows kept back to find column widths
 LEAST_WIDTH = 4  # a column narrower than this says nothing; later columns are left out instead
+MOST_APART = 24  # names that differ only behind so many terminal columns are cut alike
 NULL = "NULL"
 _NOT_PLAIN = bytes([*range(0x20), *range(0x7F, 0x100)])  # bytes of what may have to be escaped
 
@@ -72,6 +73,17 @@ def layout(wanted: Sequence[int], room: int | None, whole: Sequence[int] = ()) -
     return Layout(tuple(min(size, space) for size in widths()), cut=count < len(wanted))
 
 
+def told_apart(names: Sequence[str]) -> list[int]:
+    """How much of each name must be shown, with the mark of what is cut, to tell it from the others that begin alike."""
+    needed = dict.fromkeys(names, 0)
+    for one, other in pairwise(sorted(needed)):
+        pairs = enumerate(zip(one, other, strict=False))
+        alike = next((at for at, (char, against) in pairs if char != against), min(len(one), len(other)))
+        least = width(one[:alike]) + 2
+        needed[one], needed[other] = max(needed[one], least), max(needed[other], least)
+    return [min(needed[name], width(name), MOST_APART) for name in names]
+
+
 def _space(shown: int, wanted: int, room: int) -> int:
     """Columns left for cell text once borders, padding and the mark of left-out columns are drawn."""
     return room - 3 * shown - 1 - (4 if shown < wanted else 0)
@@ -82,7 +94,7 @@ class TableWriter:
 
     def __init__(self, out: BinaryIO, screen: Screen | None) -> None:
         self._out = out
-        self._screen = screen
+        self._screen = screen  # as it is when the first line is written
         self._boxed = screen is not None and screen.unicode
         self._names: tuple[str, ...] = ()
         self._right: tuple[bool, ...] = ()
@@ -119,14 +131,24 @@ class TableWriter:
             count = f"{counted(len(hidden), 'column')} not shown (-o line shows all): "
             self._put([fit(count + ", ".join(hidden), self._screen.width)])
 
+    @property
+    def width(self) -> int | None:
+        """Terminal columns of the screen; None where there is none."""
+        return None if self._screen is None else self._screen.width
+
     def _open(self) -> None:
+        if self._screen is not None:
+            self._screen = self._screen.now()
         cells = [1] * len(self._names)
         for batch in self._held:
             for index, column in enumerate(batch.columns):
                 cells[index] = max(cells[index], *_widths(_shown(column, self._marks[index])))
         wanted = [max(size, width(name)) for size, name in zip(cells, self._names, strict=True)]
-        whole = [size if kept else 0 for size, kept in zip(cells, self._whole, strict=True)]
-        self._layout = layout(wanted, None if self._screen is None else self._screen.width, whole)
+        whole = [
+            max(size if kept else 0, apart)
+            for size, kept, apart in zip(cells, self._whole, told_apart(self._names), strict=True)
+        ]
+        self._layout = layout(wanted, self.width, whole)
         header = [pad(name, size, right=right) for name, size, right in self._cells(self._names)]
         rules = ["┌┬┐", "├┼┤"] if self._boxed else ["", "-+-"]
         opening = [self._rule(rules[0])] if self._boxed else []
@@ -255,7 +277,6 @@ class FirstRowsWriter:
     def __init__(self, out: BinaryIO, screen: Screen, most: int, more: str) -> None:
         self._to = TableWriter(out, screen)
         self._out = out
-        self._width = screen.width
         self._most = most
         self._rows = 0
         self._more = more
@@ -275,7 +296,8 @@ class FirstRowsWriter:
         self._to.end()
         if self._rows > self._most:
             note = f"{self._rows:,} rows ({self._most:,} shown; {self._more})"
-            self._out.write("".join(f"{line}\n" for line in textwrap.wrap(note, self._width)).encode())
+            lines = textwrap.wrap(note, self._to.width or len(note))
+            self._out.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _shown(column: pa.Array, mark: str) -> pa.Array:

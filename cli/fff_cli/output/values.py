@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -188,6 +189,16 @@ def line_printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char in "\n\t" else _escaped(char) for char in text)
+
+
+def folded(text: str, columns: int) -> str:
+    """A line broken between words where it is wider than the terminal, what follows indented by four more than it."""
+    if width(text) <= columns:
+        return text
+    margin = " " * (len(text) - len(text.lstrip()) + 4)
+    return textwrap.fill(
+        text, columns, subsequent_indent=margin, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def width(text: str) -> int:

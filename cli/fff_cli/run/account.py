@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _WHOLE = frozenset({"", "true"})  # predicates of what is missing of a table as a whole
 MISSING_SHOWN = 10  # missing parts told; the report has them all
+BILLED = 6  # sources whose requests are told by themselves
 
 
 def missing_texts(missing: Sequence[Missing], access: Sequence[AccessStats] = ()) -> list[str]:
@@ -64,7 +65,11 @@ def bill_text(bill: Sequence[Bill]) -> str:
     """What was asked and what that cost, in all and, of several sources, of each."""
     asked = counted(sum(one.requests for one in bill), "request")
     if len(bill) > 1:
-        asked += f" ({', '.join(f'{printable(one.source)} {one.requests:,}' for one in bill)})"
+        named = sorted(bill, key=lambda one: -one.requests)[:BILLED] if len(bill) > BILLED + 1 else bill
+        each = [f"{printable(one.source)} {one.requests:,}" for one in bill if one in named]
+        if others := [one for one in bill if one not in named]:
+            each.append(f"{len(others):,} others {sum(one.requests for one in others):,}")
+        asked += f" ({', '.join(each)})"
     charged = [one for one in bill if one.cost is not None]
     for currency in dict.fromkeys(one.currency for one in charged):
         some = [one for one in charged if one.currency == currency]
@@ -104,6 +109,14 @@ RANKS = {"access": 0, "state": 2} | {title: rank for title, _, rank in _ACCOUNT}
 
 def _count(number: int) -> str:
     return f"{number:,}" if number else ""
+
+
+def foremost(access: Sequence[AccessStats], most: int) -> tuple[list[AccessStats], list[AccessStats]]:
+    """Of the access methods that did something at most so many: those that failed, then what took longest; and the others."""
+    used = [one for one in access if one.requests or one.cached]
+    ranked = sorted(used, key=lambda one: (one.state != "failed", not one.failed, -one.busy_s))
+    kept = {id(one) for one in ranked[:most]}
+    return [one for one in used if id(one) in kept], [one for one in used if id(one) not in kept]
 
 
 def accounts(access: Sequence[AccessStats]) -> tuple[list[str], list[list[str]]]:

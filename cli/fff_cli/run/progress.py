@@ -5,25 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fff.display.counts import counted
 from fff.errors import FFFError
-from fff.stats import Snapshot, bills
+from fff.stats import AccessStats, Snapshot, bills
 from fff.structs import Struct, asdict, to_builtins
 from fff_cli.live.forecast import History, duration
 from fff_cli.output.console import error_screen, write_error
-from fff_cli.output.values import line_printable, width
-from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, spark_lines
+from fff_cli.output.values import folded, line_printable
+from fff_cli.run.account import RANKS, account_lines, accounts, closing_lines, foremost, spark_lines
 
 if TYPE_CHECKING:
     from fff.federation import RunOutcome
 
 LINE_EVERY_S = 2.0  # --progress on without a terminal
 JSON_EVERY_S = 0.5
+LEAST_TOLD = 5  # access methods in the account of a run, however low the terminal is
 #: Fields of a snapshot that hold rows, or say something of each.
 _ROWS = (
     "columns", "sample", "sample_is", "sample_rows", "group_keys", "rests_on", "settled", "under_way",
@@ -39,38 +39,45 @@ def say(text: str) -> None:
 def say_words(text: str) -> None:
     """The same of prose, which a terminal that is too narrow breaks between words."""
     screen, printed = error_screen(), line_printable(text)
-    if screen is not None and width(printed) > screen.width:
-        printed = textwrap.fill(printed, screen.width, subsequent_indent="    ", break_on_hyphens=False)
+    if screen is not None:
+        printed = "\n".join(folded(line, screen.width) for line in printed.split("\n"))
     write_error(printed + "\n")
 
 
 def say_error(error: FFFError) -> None:
-    """An error on standard error; a terminal shows its SQL in colours."""
+    """An error on standard error; a terminal shows its SQL in colours, and breaks lines between words."""
     screen = error_screen()
-    if screen is None or not screen.color:
+    if screen is None:
         say(f"error: {error.render()}")
         return
     from fff_cli.output.drawing import error_text, rendered  # noqa: PLC0415 - only a terminal pays for rich
 
-    write_error(rendered(error_text(error, screen.width), screen.width))
+    write_error(rendered(error_text(error, screen.width), screen.width, color=screen.color or None))
 
 
 def say_accounts(snapshot: Snapshot, *, drawn: bool, verbose: bool) -> None:
     """What each access method did, and Spark, on standard error: drawn where several did, or in words under -v."""
     screen = error_screen() if drawn else None
-    if screen is None or not screen.color:
+    if screen is None:
         for line in (*account_lines(snapshot.access), *spark_lines(snapshot)) if verbose else ():
             say(line)
         return
-    from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415 - only a terminal pays for rich
+    from fff_cli.live.methods import together  # noqa: PLC0415 - only a terminal pays for rich
+    from fff_cli.output.drawing import DrawnColumn, cell, rendered, table  # noqa: PLC0415
 
-    titles, rows = accounts(snapshot.access)
+    used, others = list(snapshot.access), list[AccessStats]()
+    if not verbose:  # what was told before them stays in sight
+        used, others = foremost(used, max(LEAST_TOLD, screen.height // 3))
+    titles, rows = accounts(used)
     if verbose or len(rows) > 1:
         columns = [
             DrawnColumn(title, [cell(row[at], "dim") for row in rows], at > 1, RANKS[title], None)
             for at, title in enumerate(titles)
         ]
-        write_error(rendered(table(columns, screen.width)[0], screen.width))
+        write_error(rendered(table(columns, screen.width)[0], screen.width, color=screen.color or None))
+    if others:
+        more = together(others, screen.width, " (-v tells all)")
+        write_error(rendered(more, screen.width, color=screen.color or None))
     for line in spark_lines(snapshot):
         say_words(line)
 
@@ -115,7 +122,7 @@ class Progress:
 
     def warn(self, text: str) -> None:
         """Tell what is known to go wrong before it does."""
-        say(f"warning: {text}")
+        say_words(f"warning: {text}")
 
     def skipped(self, statements: int) -> None:
         """Tell how many statements of a script were not run."""

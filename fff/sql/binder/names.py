@@ -140,14 +140,14 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         else ""
     )
     if tables:
-        names = ", ".join(sorted(table.full_name for table in tables))
+        names = ", ".join(sorted(qualified(table.source, table.name) for table in tables))
         hint = "\n  ".join(filter(None, ("write source.table", elsewhere)))
         raise statement.error(f"table {name} is ambiguous: {names}", span, hint=hint)
     if len(parts) > 1 and catalog.find([name], offered=False):
         raise statement.error(
             f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
         )
-    close = catalog.suggest(name) or catalog.suggest(parts[-1])
+    close = [qualified(*one.split(".", 1)) for one in catalog.suggest(name) or catalog.suggest(parts[-1])]
     hint = (
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
     )

@@ -55,12 +55,9 @@ def check(statement: Statement) -> None:
             raise UnsupportedSQL(f"reading a field with : is not supported (:{node.name})", sql=statement.sql)
     for name in sorted(used):
         if name not in params:
-            close = difflib.get_close_matches(name, params, n=1)
-            beside = (
-                f": {close[0]} has one, and the SQL has no :{close[0]}"
-                if close and close[0] not in used
-                else ""
-            )
+            spare = [one for one in params if one not in used]
+            close = difflib.get_close_matches(name, spare, n=1) or spare
+            beside = f": {close[0]} has one, and the SQL has no :{close[0]}" if close else ""
             hint = f"give it one with -p {name}=VALUE{beside}"
             raise UsageError(f"parameter :{name} has no value", hint=hint)
     for name in params:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 
 from fff.errors import SourceError
 from fff.web.types import Response
 from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
@@ -119,22 +118,13 @@ def members_told(body: bytes) -> str:
         return "is an array itself (data_selector: $) and "
     if not isinstance(top, dict) or not top:
         return ""
-    lists = list(islice(_arrays(top), 2))
+    lists = list(islice(arrays_in(top), 2))
     names = ", ".join(repr(name) for name in islice(top, _MOST_MEMBERS))
     more = ", …" if len(top) > _MOST_MEMBERS else ""
     members = f"has {names}{more}"
     if not lists:
         return f"{members} (no array: data_selector: $ takes it for one record) and "
     return f"{members} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{members} and "
-
-
-def _arrays(value: dict[str, Any], deep: int = 3, above: str = "") -> Iterator[str]:
-    """Where in an answer arrays are, a few levels down."""
-    for name, member in value.items():
-        if isinstance(member, list):
-            yield above + name
-        elif isinstance(member, dict) and deep > 1:
-            yield from _arrays(member, deep - 1, f"{above}{name}.")
 
 
 def _is_utf8(body: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -88,3 +89,12 @@ def all_null(arrays: Sequence[pa.Array]) -> list[int]:
 def _record_with(name: str) -> type[Struct]:
     """A type of one member, in the slot `top`."""
     return defstruct("Member", [("top", Raw, struct_field(default=_ABSENT, name=name))], gc=False)
+
+
+def arrays_in(value: dict[str, Any], deep: int = 3, above: str = "") -> Iterator[str]:
+    """Where in an answer arrays are, a few levels down."""
+    for name, member in value.items():
+        if isinstance(member, list):
+            yield above + name
+        elif isinstance(member, dict) and deep > 1:
+            yield from arrays_in(member, deep - 1, f"{above}{name}.")

@@ -13,7 +13,7 @@ import contextlib
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -44,11 +44,12 @@ from fff_sources.http.response.json import (
     is_field_name,
 )
 from fff_sources.http.response.jsonpath import Envelope, JsonPath, first, kind_of
-from fff_sources.http.response.members import Members, has_member
+from fff_sources.http.response.members import Members, arrays_in, has_member
 
 OnBad = Literal["fail", "null", "skip"]
 
 _ABSENT = Raw(b"")  # told apart from null, which is a value
+NONE_OF_THEM = " has none of the table's columns"
 
 
 class Origin(NamedTuple):
@@ -251,8 +252,8 @@ class RecordDecoder:
             suspects = [index for index, row in enumerate(rows) if row == blank and index not in strange]
             for index in self.members.strangers(whole, suspects):
                 # The first is told of.
-                text = origin.redact(bytes(whole[index]).decode()) if not strange else ""
-                strange[index] = f"{values.shown(text)} has none of the table's columns"
+                text = "" if strange else _stranger(bytes(whole[index]), origin)
+                strange[index] = text + NONE_OF_THEM
         read = [
             self._careful_column(
                 plan, rows, whole, fill.get(plan.field.name) if index in self._filled else None
@@ -324,9 +325,11 @@ class RecordDecoder:
             return
         row, name, text = min(faults, key=lambda fault: fault[0])
         place = f"column {name!r} of record" if name is not None else "record"
+        strange_shape = name is None and NONE_OF_THEM in text
+        other = "have data_selector name where the records are" if strange_shape else "declare another type"
         raise origin.error(
             f"{place} {origin.start + row + 1}: {text}",
-            "declare another type, or set on_bad_record: null or skip on the table",
+            f"{other}, or set on_bad_record: null or skip on the table",
         )
 
 
@@ -366,6 +369,14 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
             column.values.append(None)
             column.bad[row] = f"{values.shown(raw)} {error}"
     return column
+
+
+def _stranger(record: bytes, origin: Origin) -> str:
+    """An object that is no record of the table, and where in it an array is, which may be that of the records."""
+    text = origin.redact(record.decode())
+    arrays = list(islice(arrays_in(decode(record, type=dict[str, Any])), 1))
+    inside = f" (an array: {origin.redact(arrays[0])!r})" if arrays else ""
+    return values.shown(text) + inside
 
 
 def _texts(cells: Array, kind: ArrowType, pattern: re.Pattern[str] | None = None) -> _Column:
