@@ -286,7 +286,8 @@ class SparkSink:
                 with contextlib.suppress(FFFError, pa.ArrowException):
                     await self._preview(self._partial, self._partial.preview)
         if self.current is None:
-            schema = self._schema or pa.schema([(name, pa.null()) for name in self._query.names])
+            names = [name or f"_c{at}" for at, name in enumerate(self._query.names)]
+            schema = self._schema or pa.schema([(name, pa.null()) for name in names])
             self.current = Current(schema.empty_table(), 0)
         return self.current
 

@@ -86,6 +86,14 @@ def test_rows_take_the_place_of_those_with_their_keys_and_others_stay(
 
 
 @pytest.mark.slow
+def test_rows_whose_columns_spark_names_are_put_behind_those_of_the_same_names(desk: Desk) -> None:
+    desk.rows = [(1, "one"), (2, None)]
+    for _ in range(2):
+        assert into("x.csv", "--append", sql="SELECT name, count(*) FROM t GROUP BY name") == 0
+    assert sorted(rows_of("x.csv"), key=str) == [("one", "1"), ("one", "1"), (None, "1"), (None, "1")]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_are_put_behind_those_that_are_there(desk: Desk, form: str) -> None:
     file = f"x.{form}"

@@ -197,7 +197,7 @@ def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepa
         result, upper = prepared[0].result, prepared[0].upper
         if result is not None:
             columns = [(field.name, field.arrow) for field in result.fields]
-        elif upper is not None and upper.names:
+        elif upper is not None and upper.named:
             columns = [(name, None) for name in upper.names]
     if not arguments.into_folder:
         check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)

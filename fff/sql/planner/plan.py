@@ -259,7 +259,7 @@ class UpperQuery(Struct, frozen=True):
     sql: str
     why: str
     aggregated: bool
-    names: tuple[str, ...] = ()  # of the result's columns, as far as the text tells them
+    names: tuple[str, ...] = ()  # of the result's columns, as far as the text tells them: "" where Spark makes one
     group_keys: tuple[int | None, ...] | None = None
     counted: str | None = None
     needs: Needs | None = None
@@ -267,6 +267,11 @@ class UpperQuery(Struct, frozen=True):
     key_views: int = 0  # how many those are
     words: OwnWords = field(default_factory=OwnWords)  # for what Spark says of it
     filters: tuple[SparkFilter, ...] = ()
+
+    @property
+    def named(self) -> bool:
+        """Whether `names` are all that the result will have."""
+        return bool(self.names) and not {"", "*"} & {*self.names}
 
 
 class Prepared(Struct, frozen=True):
