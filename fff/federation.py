@@ -150,7 +150,8 @@ class Federation:
 
     def _undiscovered(self, sql: str) -> list[Table]:
         meanings = [self.catalog.find(name) for name in table_names(sql, own=False)]
-        return [table for tables in meanings if len(tables) == 1 for table in tables if not table.columns]
+        known = [tables[0] for tables in meanings if len(tables) == 1]
+        return [table for table in known if not table.columns and not table.unfinished]
 
     def explain(self, prepared: Prepared) -> str:
         """What would run, as text, and what that will ask of the sources; sends no request."""

@@ -122,17 +122,22 @@ class Reference(Struct, frozen=True):
         return self.parts[-1].name
 
 
-def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -> Table:
-    """The one table a name of the FROM clause means.
+def find_table(
+    statement: Statement, node: Node, catalog: Catalog, span: Span, *, drafts: bool = False
+) -> Table:
+    """The one table a name of the FROM clause means; `drafts`: also one that nothing can be asked of yet.
 
     Raises:
-        QueryError: no such table, or several.
+        QueryError: no such table, or several, or a draft.
     """
     parts = [part.name for part in parts_of(node)]
     tables = catalog.find(parts)
-    if len(tables) == 1:
-        return tables[0]
     name = ".".join(parts)
+    if len(tables) == 1:
+        if tables[0].unfinished and not drafts:
+            hint = f"{tables[0].unfinished}\n  then take `unfinished` out of its spec"
+            raise statement.error(f"table {name} is a draft, and cannot be asked yet", span, hint=hint)
+        return tables[0]
     unread = catalog.unread()
     elsewhere = (
         f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"

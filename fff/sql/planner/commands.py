@@ -162,7 +162,7 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
     node = statement.tree.find(exp.Table)
     assert node is not None, "a table is named"
     try:
-        table = find_table(statement, node, catalog, Span(0, 0))
+        table = find_table(statement, node, catalog, Span(0, 0), drafts=True)
     except QueryError as error:
         error.sql, error.span = None, None  # of a text that nobody wrote
         raise
