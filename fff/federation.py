@@ -82,7 +82,7 @@ class Federation:
         for source in self._unlisted(sql):
             raise QueryError(
                 f"which tables {source} has is not declared, and nothing has been asked yet to learn it",
-                hint="`fff source list` asks",
+                hint="`fff source list` asks; to explain it without asking, declare its tables: in the spec",
             )
         for table in self._undiscovered(sql):
             raise QueryError(
@@ -128,11 +128,16 @@ class Federation:
         self._read_keys_as_text(sql)
 
     async def look_into_files(self, sql: str) -> None:
-        """Learn the columns of the files that a statement names; sends nothing. Raises QueryError, SourceError."""
-        files = [
-            table for table in self._undiscovered(sql) if isinstance(self.catalog.adapter_of(table), Naming)
-        ]
-        await self.catalog.discover(files)
+        """Learn the columns of the files that a statement names, and of databases that are files; sends nothing.
+
+        Raises QueryError, SourceError.
+        """
+        for source in self.catalog.unlisted(table_names(sql, own=False)):
+            if _is_here(source):
+                await self.catalog.list_source(source)
+        await self.catalog.discover(
+            table for table in self._undiscovered(sql) if _is_here(self.catalog.adapter_of(table))
+        )
         self._read_keys_as_text(sql)
 
     def _read_keys_as_text(self, sql: str) -> None:
@@ -269,3 +274,8 @@ class Federation:
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
+
+
+def _is_here(adapter: object) -> bool:
+    """Whether a source is read from files of this machine, so that nobody else is asked."""
+    return isinstance(adapter, Naming) or bool(getattr(adapter, "is_local", False))

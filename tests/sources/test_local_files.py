@@ -261,7 +261,14 @@ async def test_a_file_is_described_by_its_name(folder: Path, command: str, name:
 
 @pytest.mark.parametrize(
     "name",
-    ["csv.`nowhere.csv`", "'nowhere.csv'", "parquet.`*.nothing`", "csv.`a\0b`", "'none.csv'", "csv.`none.csv`"],
+    [
+        "csv.`nowhere.csv`",
+        "'nowhere.csv'",
+        "parquet.`*.nothing`",
+        "csv.`a\0b`",
+        "'none.csv'",
+        "csv.`none.csv`",
+    ],
 )
 async def test_a_file_that_is_not_there_is_told_with_its_place(folder: Path, name: str) -> None:
     sql = f"SELECT * FROM {name}"

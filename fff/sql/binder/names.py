@@ -154,7 +154,9 @@ def find_table(
         )
     close = catalog.suggest(name) or catalog.suggest(parts[-1])
     absent = _absent(parts, catalog)
-    if absent is not None and (len(parts) > 1 or not name.isidentifier()):  # so a file is called, and no table
+    if absent is not None and (
+        len(parts) > 1 or not name.isidentifier()
+    ):  # so a file is called, and no table
         raise statement.error(f"unknown table {name}", span, hint=absent)
     hint = f"did you mean {' or '.join(close)}?" if close else absent or _WHERE_TABLES_COME_FROM
     if unread:
