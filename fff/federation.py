@@ -82,7 +82,7 @@ class Federation:
         for source in self._unlisted(sql):
             raise QueryError(
                 f"which tables {source} has is not declared, and nothing has been asked yet to learn it",
-                hint="`fff source list` asks",
+                hint="`fff source list` asks; to explain it without asking, declare its tables: in the spec",
             )
         for table in self._undiscovered(sql):
             raise QueryError(
@@ -128,11 +128,16 @@ class Federation:
         self._read_keys_as_text(sql)
 
     async def look_into_files(self, sql: str) -> None:
-        """Learn the columns of the files that a statement names; sends nothing. Raises QueryError, SourceError."""
-        files = [
-            table for table in self._undiscovered(sql) if isinstance(self.catalog.adapter_of(table), Naming)
-        ]
-        await self.catalog.discover(files)
+        """Learn the columns of the files that a statement names, and of databases that are files; sends nothing.
+
+        Raises QueryError, SourceError.
+        """
+        for source in self.catalog.unlisted(table_names(sql, own=False)):
+            if _is_here(source):
+                await self.catalog.list_source(source)
+        await self.catalog.discover(
+            table for table in self._undiscovered(sql) if _is_here(self.catalog.adapter_of(table))
+        )
         self._read_keys_as_text(sql)
 
     def _read_keys_as_text(self, sql: str) -> None:
@@ -150,7 +155,8 @@ class Federation:
 
     def _undiscovered(self, sql: str) -> list[Table]:
         meanings = [self.catalog.find(name) for name in table_names(sql, own=False)]
-        return [table for tables in meanings if len(tables) == 1 for table in tables if not table.columns]
+        known = [tables[0] for tables in meanings if len(tables) == 1]
+        return [table for table in known if not table.columns and not table.unfinished]
 
     def explain(self, prepared: Prepared) -> str:
         """What would run, as text, and what that will ask of the sources; sends no request."""
@@ -268,3 +274,8 @@ class Federation:
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
+
+
+def _is_here(adapter: object) -> bool:
+    """Whether a source is read from files of this machine, so that nobody else is asked."""
+    return isinstance(adapter, Naming) or bool(getattr(adapter, "is_local", False))

@@ -106,8 +106,14 @@ def spark_type(arrow: ArrowType) -> str:
 def nearest(arrow: ArrowType) -> ArrowType:
     """The type that FFF has which holds every value of an Arrow type; that type itself where there is none."""
     types = pa.types
-    if types.is_dictionary(arrow):
+    if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
         return nearest(arrow.value_type)
+    if types.is_map(arrow):
+        return pa.map_(nearest(arrow.key_type), nearest(arrow.item_type))
+    if _is_list(arrow):
+        return pa.list_(arrow.value_field.with_type(nearest(arrow.value_type)))
+    if types.is_struct(arrow):
+        return pa.struct([member.with_type(nearest(member.type)) for member in arrow])
     if types.is_large_string(arrow) or types.is_string_view(arrow):
         return pa.string()
     if types.is_large_binary(arrow) or types.is_fixed_size_binary(arrow) or types.is_binary_view(arrow):
@@ -122,6 +128,12 @@ def nearest(arrow: ArrowType) -> ArrowType:
     if types.is_null(arrow):
         return pa.string()
     return pa.float32() if types.is_float16(arrow) else arrow
+
+
+def _is_list(arrow: ArrowType) -> bool:
+    types = pa.types
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view)
+    return types.is_large_list_view(arrow) or any(kind(arrow) for kind in kinds)
 
 
 def result_field(name: str, arrow: ArrowType) -> Field:

@@ -92,10 +92,12 @@ def source_init(
 @source_app.command("import")
 @telling
 def source_import(
-    where: Annotated[str, argument("FILE|URL", "A document of another tool.")],
+    where: Annotated[str, argument("FILE|FOLDER|URL", "A document of another tool.")],
     kind: Annotated[
         str | None,
-        option("--from FORMAT", "airbyte, coral, dlt, har, openapi or postman. (default: guessed)"),
+        option(
+            "--from FORMAT", "airbyte, coral, dlt, har, openapi, postman or steampipe. (default: guessed)"
+        ),
     ] = None,
     output: Annotated[
         Path | None, option("-o --output FILE|FOLDER", "Where the spec goes. (default: standard output)")

@@ -123,7 +123,7 @@ class Catalog:
         """
         wanted: dict[str, list[str]] = {}
         for table in tables:
-            if not table.columns:
+            if not table.columns and not table.unfinished:
                 wanted.setdefault(table.source, []).append(table.name)
         for adapter in self.adapters:
             if adapter.name in wanted and isinstance(adapter, Discovering):

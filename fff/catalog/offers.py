@@ -113,6 +113,7 @@ class Table(Struct, frozen=True):
     sorts_exactly: bool = False  # as SQL does, texts by their bytes, NULL first or last as it is asked
     changes: ChangesSince | None = None  # how scans can be asked for what has changed alone
     notes: tuple[str, ...] = ()  # what whoever reads it should know beforehand, each a sentence
+    unfinished: str = ""  # what is to be written in its spec before it can be asked
     function: bool = False  # the last column is its value, those before it are its arguments, in order
     #: Of a function: what answers in its source's place, asking that where it has to; None: the source.
     proxied: Callable[[SourceAdapter], SourceAdapter] | None = None

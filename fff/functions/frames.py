@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fff.catalog import ScanMethod, Table
 from fff.errors import UsageError
@@ -35,7 +36,7 @@ class Frame(Struct, frozen=True, eq=False):
                 f"{name}: two columns are called {twice[0]!r}", hint="SQL does not tell case apart"
             )
         try:
-            rows = rows.cast(pa.schema([field.with_type(nearest(field.type)) for field in rows.schema]))
+            rows = pa.table(dict(zip(rows.column_names, map(_nearest, rows.columns), strict=True)))
             for field in rows.schema:
                 spark_type(field.type)
         except (pa.ArrowException, ValueError) as error:
@@ -46,6 +47,21 @@ class Frame(Struct, frozen=True, eq=False):
         """The frame as a table that is scanned."""
         columns = tuple(Field(field.name, spark_type(field.type), field.type) for field in self.rows.schema)
         return Table(source, self.name, columns, scans=(ScanMethod(f"{self.name}.scan", self),))
+
+
+def _nearest(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column in the type that FFF has for it; raises ArrowException where a value would be another one."""
+    chunks = [_plain(chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks, _plain(pa.nulls(0, column.type)).type).cast(nearest(column.type))
+
+
+def _plain(rows: pa.Array) -> pa.Array:
+    """Rows without what Arrow cannot cast: codes of a dictionary of views (polars' categoricals), runs."""
+    if pa.types.is_run_end_encoded(rows.type):
+        return pc.run_end_decode(rows)
+    if pa.types.is_dictionary(rows.type):
+        return rows.dictionary.cast(nearest(rows.type.value_type)).take(rows.indices)
+    return rows
 
 
 def _arrow(name: str, frame: object) -> pa.Table:

@@ -117,6 +117,11 @@ def lint(
     return sorted(problems, key=lambda error: (error.file or "", error.line or 0))
 
 
+def says_draft(problem: SpecError) -> bool:
+    """Whether a mistake is that a table is a draft, which hinders none of the others."""
+    return (problem.path or "").endswith(".unfinished")
+
+
 def lint_document(
     document: Document, *, environ: Mapping[str, str], cwd: Path, client: WebClient
 ) -> list[SpecError]:

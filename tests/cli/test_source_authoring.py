@@ -192,8 +192,8 @@ def test_what_cannot_be_imported_is_one_error(fff: Run, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     for arguments, said in (
         (("x.json",), "no format that can be imported is to be seen in it"),
-        (("x.json", "--from", "steampipe"), "--from steampipe: cannot be imported"),
-        (("x.json", "--from", "steampipe"), "--from openapi"),
+        (("x.json", "--from", "steampipe"), "x.json: no plugin.Table is declared in it"),
+        ((".",), "is a folder without Go files"),
         (("none.json",), "cannot be read"),
         (("x.json", "--count"), "is no folder"),
     ):

@@ -7,6 +7,7 @@ import datetime as dt
 import duckdb
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fff
@@ -41,6 +42,42 @@ def test_a_frame_is_a_table(connection, frame) -> None:
         {"zip": None, "k": 2},
     ]
     assert rows(connection, "SELECT k FROM python.leads WHERE zip = '00501'") == [{"k": 1}]
+
+
+#: Of each kind of column that Arrow has and SQL calls otherwise: values, and what SQL calls it.
+NESTED = {
+    "lists": (pa.array([["a"], None], pa.large_list(pa.large_string())), "array<string>"),
+    "pairs": (pa.array([[1, 2], None], pa.list_(pa.uint8(), 2)), "array<smallint>"),
+    "views": (pa.array([["a", None], []], pa.list_(pa.string_view())), "array<string>"),
+    "maps": (pa.array([[("a", 1)], None], pa.map_(pa.large_string(), pa.uint16())), "map<string,int>"),
+    "nothing": (pa.array([{"x": None}, None]), "struct<x:string>"),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_nested_columns_are_in_the_types_of_sql(connection, tmp_path, kind) -> None:
+    values, called = NESTED[kind]
+    frame = pa.table({"k": [1, 2], "v": values})
+    connection.register_table("leads", frame)
+    wanted = values.to_pylist()
+    assert [row["v"] for row in rows(connection, "SELECT v FROM leads")] == wanted
+    pq.write_table(frame.cast(pa.schema([("k", pa.int64()), ("v", values.type)])), tmp_path / "f.parquet")
+    for table in ("leads", "'f.parquet'"):
+        [_, described] = rows(connection, f"DESCRIBE {table}")
+        assert described["data_type"] == called
+    assert [row["v"] for row in rows(connection, "SELECT v FROM 'f.parquet'")] == wanted
+
+
+def test_codes_for_texts_and_runs_are_texts(connection) -> None:
+    views = pa.array(["a", "b"], pa.string_view())  # as polars hands over its categoricals
+    codes = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.uint32()), views)
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], ["x", None])
+    whole = pa.table({"code": codes, "run": runs})
+    for frame in (whole, whole.slice(1), whole.slice(0, 0)):
+        connection.register_table("leads", frame)
+        assert [tuple(row.values()) for row in rows(connection, "SELECT code, run FROM leads")] == (
+            [("b", "x"), (None, "x"), ("a", None)][3 - len(frame) if len(frame) else 3 :]
+        )
 
 
 def test_a_frame_that_is_registered_again_is_another(connection) -> None:

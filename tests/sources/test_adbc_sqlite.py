@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fff.errors import SourceError
+from fff.errors import QueryError, SourceError
 from fff.federation import Federation
 from fff.quals import Qual
 from fff.structs import replace
@@ -290,3 +290,24 @@ def test_what_is_wrong_with_a_spec_is_told(tmp_path: Path, part: str, said: str)
     assert any(said in str(problem) for problem in lint(file))
     with pytest.raises(Exception, match=said):
         load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
+
+
+@pytest.mark.parametrize("name", ["db.t", "t"])
+async def test_a_database_that_is_a_file_is_explained_before_anybody_asked_it(
+    folder: Path, name: str
+) -> None:
+    async with opened(folder, SPEC) as federation:
+        sql = f"SELECT name FROM {name} WHERE k = 3"
+        await federation.look_into_files(sql)
+        assert "lookup t.lookup[k]" in federation.explain(federation.prepare(sql))
+
+
+async def test_a_database_of_a_server_is_not_asked_to_explain(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "AdbcConnection", None)
+    async with opened(folder, SPEC.replace("sqlite", "postgresql")) as federation:
+        await federation.look_into_files("SELECT 1 FROM db.t")
+        with pytest.raises(QueryError, match="which tables db has is not declared") as caught:
+            federation.prepare("SELECT 1 FROM db.t")
+    assert "declare its tables" in str(caught.value.hint)

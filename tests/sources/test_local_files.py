@@ -247,7 +247,29 @@ async def test_numbers_stay_numbers_beside_numbers(folder: Path) -> None:
     assert await rows(folder, "SELECT f.k FROM 'keys.csv' f JOIN 'numbers.ndjson' USING (k)") == [(1,)]
 
 
-@pytest.mark.parametrize("name", ["csv.`nowhere.csv`", "'nowhere.csv'", "parquet.`*.nothing`", "csv.`a\0b`"])
+@pytest.mark.parametrize("name", ["'keys.csv'", "csv.`keys.csv`", '"keys.csv"'])
+@pytest.mark.parametrize("command", ["DESCRIBE {}", "DESC TABLE EXTENDED {};", "SHOW COLUMNS IN {}"])
+async def test_a_file_is_described_by_its_name(folder: Path, command: str, name: str) -> None:
+    (folder / "keys.csv").write_bytes(b"k,n\n1,a\n")
+    described = await rows(folder, command.format(name))
+    assert [row[:2] for row in described] == (
+        [("k",), ("n",)] if command.startswith("SHOW") else [("k", "bigint"), ("n", "string")]
+    )
+    [(plan,)] = await rows(folder, f"EXPLAIN SELECT n FROM {name} WHERE k = '1'")
+    assert "keys.csv" in plan
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "csv.`nowhere.csv`",
+        "'nowhere.csv'",
+        "parquet.`*.nothing`",
+        "csv.`a\0b`",
+        "'none.csv'",
+        "csv.`none.csv`",
+    ],
+)
 async def test_a_file_that_is_not_there_is_told_with_its_place(folder: Path, name: str) -> None:
     sql = f"SELECT * FROM {name}"
     with pytest.raises(QueryError, match="unknown table") as caught:

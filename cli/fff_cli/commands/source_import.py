@@ -21,11 +21,6 @@ from fff_sources.importing.fidelity import FidelityReport
 from fff_sources.importing.translate import Imported, import_document
 
 _MOST_LINES = 40  # notes that a person is shown
-_STEAMPIPE = (
-    "its plugins are programs: which requests a table makes, how they are paged and where a column stands in an answer is "
-    "Go code, and its documents and .spc files say nothing of it. Import the API's OpenAPI document instead (--from openapi), "
-    "or draft a spec from a request: fff source init URL"
-)
 
 
 def import_source(
@@ -39,8 +34,6 @@ def import_source(
     count: bool,
 ) -> int:
     """Write the spec to standard output, a file, or into a folder; tell on standard error what became of each field."""
-    if kind == "steampipe":
-        raise UsageError("--from steampipe: cannot be imported", hint=_STEAMPIPE)
     if kind is not None and kind not in FORMATS:
         raise UsageError(f"--from {kind}: cannot be imported", hint=f"known: {', '.join(FORMATS)}")
     if report not in ("text", "json"):

@@ -51,7 +51,7 @@ def test_source(file: Path, table: str | None, output: str | None, *, strict: bo
     chosen = None if output is None else choose_format(output, None, terminal=is_terminal(sys.stdout))
     if not file.is_file():
         raise UsageError(f"{file}: no such spec file", hint="write one: fff source init URL -O FILE")
-    if (errors := lint_errors(file)) != 0:
+    if (errors := lint_errors(file, drafts=True)) != 0:
         return errors
     findings = asyncio.run(_tried(file, table, tell=chosen is None))
     if chosen is not None:

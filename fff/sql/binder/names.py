@@ -122,17 +122,22 @@ class Reference(Struct, frozen=True):
         return self.parts[-1].name
 
 
-def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -> Table:
-    """The one table a name of the FROM clause means.
+def find_table(
+    statement: Statement, node: Node, catalog: Catalog, span: Span, *, drafts: bool = False
+) -> Table:
+    """The one table a name of the FROM clause means; `drafts`: also one that nothing can be asked of yet.
 
     Raises:
-        QueryError: no such table, or several.
+        QueryError: no such table, or several, or a draft.
     """
     parts = [part.name for part in parts_of(node)]
     tables = catalog.find(parts)
-    if len(tables) == 1:
-        return tables[0]
     name = ".".join(parts)
+    if len(tables) == 1:
+        if tables[0].unfinished and not drafts:
+            hint = f"{tables[0].unfinished}\n  then take `unfinished` out of its spec"
+            raise statement.error(f"table {name} is a draft, and cannot be asked yet", span, hint=hint)
+        return tables[0]
     unread = catalog.unread()
     elsewhere = (
         f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
@@ -147,10 +152,20 @@ def find_table(statement: Statement, node: Node, catalog: Catalog, span: Span) -
         raise statement.error(
             f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
         )
+<<<<<<< HEAD
     close = [qualified(*one.split(".", 1)) for one in catalog.suggest(name) or catalog.suggest(parts[-1])]
     hint = (
         f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
     )
+=======
+    close = catalog.suggest(name) or catalog.suggest(parts[-1])
+    absent = _absent(parts, catalog)
+    if absent is not None and (
+        len(parts) > 1 or not name.isidentifier()
+    ):  # so a file is called, and no table
+        raise statement.error(f"unknown table {name}", span, hint=absent)
+    hint = f"did you mean {' or '.join(close)}?" if close else absent or _WHERE_TABLES_COME_FROM
+>>>>>>> fourteen
     if unread:
         hint = f"{hint}\n  {elsewhere}" if close else elsewhere
     raise statement.error(f"unknown table {name}", span, hint=hint)

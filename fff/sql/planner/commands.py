@@ -65,7 +65,7 @@ def command_of(text: str) -> AskedFor | None:
         for skipped in ({"TABLE"}, {"EXTENDED", "FORMATTED"}):
             if len(rest) > 1 and rest[0].text.upper() in skipped and not _is_dot(rest[1]):
                 rest = rest[1:]
-        name, behind = _name(rest)
+        name, behind = _name(rest, files=True)
         return AskedFor("describe", name) if name and not behind else None
     return _shown(rest) if word == "SHOW" else None
 
@@ -85,7 +85,7 @@ def _shown(tokens: Sequence[Token]) -> AskedFor | None:
         name: tuple[str, ...] = ()
         for _ in range(2 if what == "COLUMNS" else 1):  # SHOW COLUMNS IN t IN source
             if rest and rest[0].text.upper() in {"IN", "FROM"}:
-                one, rest = _name(rest[1:])
+                one, rest = _name(rest[1:], files=what == "COLUMNS")
                 if not one:
                     return None
                 name = one + name
@@ -118,8 +118,10 @@ def _is_dot(token: Token) -> bool:
     return token.token_type is TokenType.DOT
 
 
-def _name(tokens: Sequence[Token]) -> tuple[tuple[str, ...], list[Token]]:
-    """The parts of the name that tokens begin with, and the tokens behind it."""
+def _name(tokens: Sequence[Token], *, files: bool = False) -> tuple[tuple[str, ...], list[Token]]:
+    """The parts of the name that tokens begin with, and the tokens behind it; `files`: also one in quotation marks."""
+    if files and tokens and tokens[0].token_type is TokenType.STRING:
+        return (tokens[0].text,), list(tokens[1:])
     parts: list[str] = []
     at = 0
     while at < len(tokens) and not _is_dot(tokens[at]) and tokens[at].token_type is not TokenType.STRING:
@@ -162,7 +164,7 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
     node = statement.tree.find(exp.Table)
     assert node is not None, "a table is named"
     try:
-        table = find_table(statement, node, catalog, Span(0, 0))
+        table = find_table(statement, node, catalog, Span(0, 0), drafts=True)
     except QueryError as error:
         error.sql, error.span = None, None  # of a text that nobody wrote
         raise

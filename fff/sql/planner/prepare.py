@@ -98,7 +98,7 @@ def _tables_in(sql: str, catalog: Catalog) -> list[Table]:
 
 def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
     """By full name, columns of tables that a statement equates with text though they are none. Raises QueryError."""
-    tree = parse_statement(sql).tree
+    tree = parse_statement(query_of(sql)).tree
     tables = {}
     for node in tree.find_all(exp.Table):
         if not isinstance(node.this, exp.Identifier):

@@ -96,6 +96,11 @@ class AdbcSource:
         """Whether the tables are known: where the spec names some, it names all."""
         return self._listed
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the database is a file of this machine."""
+        return self._declared.driver == "sqlite"
+
     async def list_tables(self, *, meter: AccessMeter) -> None:
         """Ask for the names of all tables and views."""
         sql, values = self._dialect.listing(self._declared.namespace)

@@ -48,6 +48,7 @@ class TableDraft:
     test: str | None = None  # what follows SELECT * FROM source.table
     values: dict[str, list[Any]] = field(default_factory=dict)
     exhaustive: bool = True
+    unfinished: str = ""  # what is to be written before it can be asked
     remarks: list[str] = field(default_factory=list)  # written above it, as comments
 
 

@@ -137,7 +137,12 @@ class SpecTrial:
     # ------------------------------------------------------------------------------------------------- tables
 
     async def _discover(self, table: Table) -> Finding | None:
-        """What went wrong in learning the columns of a table that declares none; None where they are known."""
+        """What went wrong in learning the columns of a table that declares none; None where they are known.
+
+        A draft is told of in place of being asked.
+        """
+        if table.unfinished:
+            return Finding(table.full_name, problems=[f"a draft: {table.unfinished}"])
         if table.columns:
             return None
         finding = Finding(f"{table.full_name} columns")

@@ -80,6 +80,8 @@ def _table(table: TableDraft) -> Iterator[str]:
     yield f"{scalar(table.name)}:"
     if table.description:
         yield f"  description: {scalar(table.description)}"
+    if table.unfinished:
+        yield f"  unfinished: {scalar(table.unfinished)}"
     if not table.exhaustive:
         yield "  exhaustive: false"
     if table.primary_key and table.key_is_declared:

@@ -28,7 +28,12 @@ from fff_sources.http.request.keys import as_sent, carried, is_plain, quals_as_s
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.cost import cost_problems, price_of
 from fff_sources.http.spec.functions import single_values
-from fff_sources.http.spec.settings import missing_files, missing_secrets, unusable_base_url
+from fff_sources.http.spec.settings import (
+    missing_files,
+    missing_secrets,
+    unfinished_tables,
+    unusable_base_url,
+)
 from fff_sources.http.tables import DiscoveredTable, HttpAccess, PlannedTable, unasked
 from fff_sources.http.variants import keys_of, side_by_side, wanted
 
@@ -79,6 +84,7 @@ class HttpSource:
         if declared is None:
             return problems
         secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
+        problems += unfinished_tables(context, declared)
         problems += unusable_base_url(context, declared.client) + missing_files(context, declared.client)
         return problems + missing_secrets(context, secrets)
 

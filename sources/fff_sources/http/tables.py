@@ -226,6 +226,7 @@ def plan_table(
         sortable=() if several else sortable(declared, fields),
         changes=_changes(declared),
         notes=_notes(declared, values),
+        unfinished=declared.unfinished,
     )
     return PlannedTable(table, declared, paths, declared.columns is not None)
 
@@ -272,7 +273,8 @@ def _changes(declared: spec.TableSpec) -> ChangesSince | None:
 
 def _notes(declared: spec.TableSpec, values: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
     """What whoever reads the table should know beforehand."""
-    notes = [
+    notes = [f"a draft: {declared.unfinished}"] if declared.unfinished else []
+    notes += [
         f"one table of {len(some)} {column}: {', '.join(map(templates.text_of, some[:_SHOWN]))}"
         + (", …" if len(some) > _SHOWN else "")
         + " (each is asked for by itself)"

@@ -1,7 +1,7 @@
 """Documents of other tools as specs, with a word on every field: translated, approximated or dropped.
 
-In: manifests of Airbyte and Coral, a program with configurations of dlt, an OpenAPI document, a HAR file,
-a Postman collection.
+In: manifests of Airbyte and Coral, a program with configurations of dlt, the Go files of a Steampipe plugin,
+an OpenAPI document, a HAR file, a Postman collection.
 Out: YAML that `lint` takes; a fidelity report. Templates are translated, never executed.
 
     airbyte/   Airbyte's declarative manifests.
@@ -15,6 +15,7 @@ Out: YAML that `lint` takes; a fidelity report. Templates are translated, never 
     literals   Python read without running it
     openapi    OpenAPI 3 and Swagger 2
     postman    Postman collections
+    steampipe/ Tables of Steampipe's plugins, as drafts.
     translate  An imported document as a spec
 
 The words are explained in docs/glossary.md.

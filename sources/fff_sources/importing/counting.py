@@ -15,12 +15,20 @@ from fff_sources.importing.translate import data_of, import_data
 _ENDINGS = frozenset({".yaml", ".yml", ".json", ".har", ".py"})
 
 
+def _documents(folder: Path, kind: str | None) -> list[Path]:
+    """Documents, and folders whose Go files declare tables: these are read together."""
+    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    programs = {one.parent for one in files if one.suffix == ".go" and b"plugin.Table{" in one.read_bytes()}
+    others = [one for one in files if one.suffix in _ENDINGS and kind != "steampipe"]
+    return others + (sorted(programs) if kind in (None, "steampipe") else [])
+
+
 def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
     """Lines with the counts, by format. Raises UsageError where it is no folder."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="--count takes a folder of documents")
     counts: dict[str, Counter[str]] = {}
-    for file in sorted(one for one in folder.rglob("*") if one.suffix in _ENDINGS and one.is_file()):
+    for file in _documents(folder, kind):
         try:
             data = data_of(read_file(file), str(file))
         except FFFError:
@@ -41,6 +49,12 @@ def count_folder(folder: Path, kind: str | None) -> Iterator[str]:
             counted["documents of which nothing translates"] += 1
         plain = plain_streams(data) if kind_read == "airbyte" else {}
         counted["tables"] += len(plain) or len(report.written) + len(report.left_out)
+        if kind_read == "steampipe":
+            counted["tables drafted, their requests to be written"] += len(report.written)
+            outcomes = Counter(one.outcome for one in report.notes if one.field.startswith("column "))
+            for outcome, number in sorted(outcomes.items()):
+                counted[f"columns {outcome}"] += number
+            continue
         counted["tables translated and linted"] += len(report.written)
         for name in report.written:
             counted["of these known to be complete"] += not report.may_miss_rows(name)

@@ -14,7 +14,7 @@ from fff_sources.authoring.sampling.credentials import fetched_text, proof_of
 from fff_sources.document import parse_document
 from fff_sources.http.response.json import MalformedJSON, decode
 
-FORMATS = ("airbyte", "coral", "dlt", "har", "openapi", "postman")
+FORMATS = ("airbyte", "coral", "dlt", "har", "openapi", "postman", "steampipe")
 KNOWN = f"known: {', '.join(FORMATS)}; say which with --from"
 LARGEST = 64 * 2**20  # bytes of a document
 _DEEPEST = 200  # levels of a document
@@ -48,8 +48,9 @@ def format_of(data: Mapping[str, Any]) -> str | None:
         return "har"
     if isinstance(data.get("item"), list) and isinstance(info, dict):
         return "postman"
-    if isinstance(data.get("dlt"), list) and data["dlt"]:
-        return "dlt"
+    for programs in ("dlt", "steampipe"):
+        if isinstance(data.get(programs), list) and data[programs]:
+            return programs
     if "dsl_version" in data and isinstance(data.get("tables"), list):
         return "coral"
     if data.get("type") == "DeclarativeSource" or ({"streams", "check"} <= data.keys()):
@@ -74,7 +75,12 @@ def _check_size(data: Any, where: str) -> None:
 
 
 def read_file(file: Path) -> str:
-    """The text of a file. Raises UsageError."""
+    """The text of a file, or of all Go files of a folder. Raises UsageError."""
+    if file.is_dir():
+        programs = sorted(one for one in file.glob("*.go") if not one.name.endswith("_test.go"))
+        if not programs:
+            raise UsageError(f"{file} is a folder without Go files", hint="--count counts what a folder has")
+        return "\n".join(map(read_file, programs))
     try:
         if file.stat().st_size > LARGEST:
             raise UsageError(f"{file}: larger than {LARGEST // 2**20} MiB")

@@ -55,6 +55,18 @@ def unusable_base_url(context: SourceContext, client: spec.Client) -> list[SpecE
     return []
 
 
+def unfinished_tables(context: SourceContext, declared: object) -> list[SpecError]:
+    """The tables that are drafts."""
+    tables = getattr(declared, "tables", None) or {}
+    return [
+        context.document.error(
+            ("sources", context.name, "tables", name, "unfinished"), said, hint="then take this line out"
+        )
+        for name, table in tables.items()
+        if (said := getattr(table, "unfinished", ""))
+    ]
+
+
 def missing_files(context: SourceContext, client: spec.Client) -> list[SpecError]:
     """The certificates and keys that are not there."""
     folder, place = context.document.folder, ("sources", context.name, "client", "network")

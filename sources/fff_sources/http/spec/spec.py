@@ -406,6 +406,7 @@ class TableSpec(Spec):
     on_bad_record: Literal["fail", "null", "skip"] = "fail"
     order: Literal["none"] | Annotated[list[str], ONE_OR_MORE] | None = None
     exhaustive: bool = True
+    unfinished: str = ""
     changes: ChangesSpec | None = None
     values: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     cost: RequestCost | None = None
