@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
+import numpy as np
 import pytest
 
 from fff.dataflow.plan.moves import Move, Outcome, after
@@ -13,6 +14,7 @@ from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.constraints import Constraints
 from fff.dataflow.routing.flow import FIRST_INTERVAL, INTERVALS, Flow
 from fff.dataflow.statistics import LookupStatistics
+from fff.result.audit.evidence import RoutingEvidence
 from fff.result.audit.hindsight import Hindsight, hindsight
 from tests.dataflow.blocks import block, compare, table
 
@@ -85,6 +87,30 @@ def test_rows_of_answers_that_broke_off_are_accounted_for() -> None:
     flow.observe(Outcome(after(start, first), second, 5, 5, 5))
     flow.observe(Outcome(after(start, second), first, 2, 2, 2))
     assert judged(STAR, flow).spent.requests == 13
+
+
+def test_the_copies_of_a_row_say_no_more_than_the_row() -> None:
+    """S makes 20 tuples of a row, and ten such rows found nothing in T: of 110 rows 50 did, and not of 300 tuples."""
+    flow, start, to_s, to_t = Flow(), TupleState(1), Move(1, 0), Move(2, 0)
+    flow.observe(Outcome(start, to_t, 100, 50, 100))
+    flow.observe(Outcome(start, to_s, 20, 200, 20))
+    flow.observe(Outcome(after(start, to_s), to_t, 200, 0, 10))
+    flow.observe(Outcome(after(start, to_t), to_s, 50, 500, 50))
+    answers = {
+        (1, 0): told(70, issued=70, met=35, seconds=0.1),
+        (2, 0): told(110, issued=110, met=50, seconds=0.1),
+    }
+    evidence = RoutingEvidence(
+        STAR,
+        Constraints.of(STAR),
+        flow.statistics(),
+        answers,
+        prefer="balanced",
+        rng=np.random.default_rng(1),
+    )
+    assert evidence.pooled(to_t) == pytest.approx(51 / 111, rel=0.02)
+    rows = evidence.rows(start, (after(start, to_t), to_s), np.array([50.0]))
+    assert rows == pytest.approx([50.0], rel=0.02), "T has one row for a key"
 
 
 @pytest.mark.parametrize("keys", [200, 10**9])

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from fff.dataflow.eddy import EddyOptions
+from fff.options import Preference
 from fff.policies import make_policy
 from fff.policies.adaptive.posterior import PROBE_S
 from fff.result.audit.evidence import lookups_of
@@ -85,18 +86,22 @@ class AuditWorld:
             found.append(SimulatedTable(f"T{number}", held, (), (), (lookup,)))
         return found
 
-    def run(self, policy: str, seed: int) -> BlockRun:
+    def run(self, policy: str, seed: int, prefer: Preference = "balanced") -> BlockRun:
         """In virtual time."""
         joins = (f"JOIN T{number} ON R.k{number} = T{number}.x" for number in range(_TABLES))
         run = run_block(
             " ".join(["SELECT R.k FROM R", *joins]),
             self.tables,
-            policy=lambda plan: make_policy(policy, plan, "balanced"),
+            policy=lambda plan: make_policy(policy, plan, prefer),
             seed=seed,
-            options=EddyOptions(lookups=LOOKUPS["balanced"]),
+            options=EddyOptions(lookups=LOOKUPS[prefer]),
         )
         assert run.complete
         return run
+
+    def requests(self, run: BlockRun) -> int:
+        """How many a run took."""
+        return sum(table.lookups[0].issued for table in run.eddy.statistics().tables[1:])
 
     def cost(self, run: BlockRun) -> float:
         """Seconds of service that a run took: a request takes what its server usually takes."""

@@ -28,6 +28,8 @@ DRAWS = 100
 SPREAD, LEVEL_SPREAD = 0.5, 1.5
 #: Answers of one limiter take about as long, unless they differ by more than this factor (as in the policies).
 APART = 2.0
+#: Times that fan-outs are pooled by row: how many tuples a row has become is told by other moves' fan-outs.
+POOLINGS = 2
 #: Distinct keys that are as good as any number of them.
 UNBOUNDED = 1e12
 Floats = npt.NDArray[np.float64]
@@ -90,11 +92,28 @@ class RoutingEvidence:
         self._per_request: dict[Move, tuple[int, Floats, Floats]] = {}
         self._keys: dict[tuple[TupleState, Move], Floats] = {}
         self._levels = self._measured()
+        self._pooled: dict[Move, tuple[float, float]] = {
+            move: (passage.taken, passage.produced) for move, passage in self.by_move.items()
+        }
+        for _ in range(POOLINGS if self._multiplies() else 0):
+            self._pooled = self._by_row()
 
     def pooled(self, move: Move) -> float:
-        """Fan-out of a move over all states; 1 where it was never taken."""
-        pooled = self.by_move.get(move, Passage())
-        return (pooled.produced + 1) / (pooled.taken + 1)
+        """Fan-out of a move over all states, tuples of one row counting as one; 1 where it was never taken."""
+        taken, produced = self._pooled.get(move, (0.0, 0.0))
+        return (produced + 1) / (taken + 1)
+
+    def _multiplies(self) -> bool:
+        """Whether some join makes several tuples of one."""
+        return any(self.pooled(move) > self._met(move) for move in self.by_move)
+
+    def _by_row(self) -> dict[Move, tuple[float, float]]:
+        """Taken and produced of each move: the copies of a row fare alike, and say no more than one of them does."""
+        pooled: dict[Move, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+        for hop, passage in self.flow.passages.items():
+            copies, (taken, produced) = self._copies(hop), pooled[hop[1]]
+            pooled[hop[1]] = taken + passage.taken / copies, produced + passage.produced / copies
+        return dict(pooled)
 
     # ---------------------------------------------------------------------------------------------- how many tuples
 
