@@ -152,20 +152,13 @@ def find_table(
         raise statement.error(
             f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
         )
-<<<<<<< HEAD
     close = [qualified(*one.split(".", 1)) for one in catalog.suggest(name) or catalog.suggest(parts[-1])]
-    hint = (
-        f"did you mean {' or '.join(close)}?" if close else _absent(parts, catalog) or _WHERE_TABLES_COME_FROM
-    )
-=======
-    close = catalog.suggest(name) or catalog.suggest(parts[-1])
     absent = _absent(parts, catalog)
     if absent is not None and (
         len(parts) > 1 or not name.isidentifier()
     ):  # so a file is called, and no table
         raise statement.error(f"unknown table {name}", span, hint=absent)
     hint = f"did you mean {' or '.join(close)}?" if close else absent or _WHERE_TABLES_COME_FROM
->>>>>>> fourteen
     if unread:
         hint = f"{hint}\n  {elsewhere}" if close else elsewhere
     raise statement.error(f"unknown table {name}", span, hint=hint)
