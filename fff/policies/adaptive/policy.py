@@ -33,7 +33,8 @@ CAUTION = 0.1
 #: And as a share of those that have gone and whose fate is not known yet: before that is, to decide on fewer
 #: at a time makes nobody wiser.
 SPREAD = 0.5
-#: And of those expected, the share that may be under way to what has never answered: nobody knows yet what it takes.
+#: And of those expected, the share that may be under way to what has never answered, where others may be
+#: asked: nobody knows yet what it takes.
 UNHEARD = 0.06
 #: Seconds of service worth a decision of their own: forty times what deciding takes. Fewer tuples than that
 #: go together.
@@ -127,10 +128,11 @@ class Adaptive:
         if self._waits and gone >= self._expected * CAUTION and self._awaited(offer):
             return None
         best: Move | None = None
+        hosts = {self._scarcity.limiter(move) for _, move in valued.moves if move.lookup is not None}
         for _, move in valued.moves:
             load = offer.load(move)
             room = offer.size if load.room is None else load.room
-            if self._unheard(move):
+            if len(hosts) > 1 and self._unheard(move):  # of one alone, whatever is asked takes the same
                 requests = max(1, int(self._expected * UNHEARD) // load.batch)
                 room = min(room, requests * load.batch - load.backlog)
                 if room <= 0:
