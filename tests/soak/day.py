@@ -88,7 +88,12 @@ class Day:
         short = odd.world.is_lookup or self.pushed or self.windows or pages <= odd.world.strike + 2
         # Of few pages the last may well be empty.
         few = short and odd.world.dialect.tells != "rows" and odd.behaviour.name in EMPTY
-        return few or reason_of(odd) is not None
+        # What comes too late behind a body of lines that is cut between two of them, nobody waits for.
+        lines = odd.behaviour.name == "Content-Length below the body's" and odd.world.format in (
+            "csv",
+            "ndjson",
+        )
+        return few or lines or reason_of(odd) is not None
 
     def weather(self) -> Weather:
         """The network, made anew for each run."""
