@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import sys
 import time
 
@@ -38,13 +39,18 @@ def soak() -> int:
     ends = time.monotonic() + float(os.environ.get("FFF_SOAK_SECONDS") or "inf")
     name, tally, seed = commit(), Tally(), first
     print(f"from seed {first} on, until Ctrl-C", flush=True)
-    try:
-        while time.monotonic() < ends:
-            for text in tally.one(seed):
-                print(f"seed {seed}: {text}", flush=True)
-            seed += 1
-    except KeyboardInterrupt:
-        print("stopped")
+    stopped: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        # Amid a query DuckDB would take it for itself. The second one aborts.
+        stopped.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    signal.signal(signal.SIGINT, stop)
+    while time.monotonic() < ends and not stopped:
+        for text in tally.one(seed):
+            print(f"seed {seed}: {text}", flush=True)
+        seed += 1
     if tally.runs:
         parts = parts_of(PAGE.read_text())
         row = tally_row(name, first, seed - first, tally)
