@@ -251,9 +251,9 @@ class Network:
         return peer
 
     def _proxy_of(self, url: URL, route: NetworkRoute) -> str | None:
-        """The proxy for a URL. This machine is reached without one."""
+        """The proxy for a URL. This machine is reached without one, unless the spec names it."""
         host, proxy = url.host or "", route.proxy
-        if route.unix_socket is not None or host in _HERE:
+        if route.unix_socket is not None or (proxy is None and host in _HERE):
             return None
         if proxy is None:
             proxy = self._proxies.get(url.scheme) or self._proxies.get("all")

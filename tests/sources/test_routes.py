@@ -65,6 +65,8 @@ async def test_a_proxy_of_the_spec_and_of_the_environment(
     own = await serve(rows)
     assert await read(spec(own.url, "")).scan("t") == [{"id": 1}]
     assert len(own.asked) == 1  # this machine is reached without it
+    assert await read(spec(own.url, f"network: {{proxy: '{proxy.url}'}}, ")).scan("t") == [{"id": 1}]
+    assert (len(own.asked), len(proxy.asked)) == (1, 3)  # unless the spec says so
     monkeypatch.setenv("http_proxy", "quic://ann:geheimes-wort@127.0.0.1:9")
     with pytest.raises(SourceError, match="a proxy of kind 'quic'") as caught:
         await read(spec(url, "")).scan("t")
