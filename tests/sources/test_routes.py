@@ -225,6 +225,39 @@ async def test_private_certificates(read: Read, tmp_path: Path) -> None:
             await read(spec(url, "network: {ca_bundle: other.pem}, ")).scan("t")
 
 
+@pytest.mark.usefixtures("no_proxies")
+async def test_a_tunnel_through_a_proxy(read: Read, tmp_path: Path) -> None:
+    """CONNECT: the proxy sees whom we want, and nothing else in the clear. A refusal is an error that says so."""
+    heads: list[bytes] = []
+    poured: list[bytes] = []
+    refuses = False
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError), contextlib.closing(writer):
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            if refuses:
+                writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+                return
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            host, port = heads[-1].split()[1].decode().rsplit(":", 1)
+            there, back = await asyncio.open_connection(host, int(port))
+            with contextlib.closing(back):
+                poured.append(first := await reader.read(65_536))
+                back.write(first)
+                await asyncio.gather(_poured(reader, back), _poured(there, writer))
+
+    async with over_tls(tmp_path) as url, await asyncio.start_server(tunnel, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        secure = "ca_bundle: ca.pem, client_certificate: client.pem, client_key: client.key"
+        through = f"network: {{{secure}, proxy: 'http://127.0.0.1:{port}'}}, "
+        assert await read(spec(url, through)).scan("t") == [{"id": 1}]
+        assert heads[0].startswith(f"CONNECT {url.removeprefix('https://')} HTTP/1.1".encode())
+        assert poured[0][0] == 22, "a handshake of TLS"
+        refuses = True
+        with pytest.raises(SourceError, match="the proxy answers 407"):
+            await read(spec(url, through)).scan("t")
+
+
 async def test_a_stranger_s_spec_names_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fff.yaml").write_text(
         spec("http://engine", "network: {unix_socket: /var/run/docker.sock}, ")
