@@ -18,11 +18,11 @@ from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import NewFile, is_special
 from fff_cli.output.formats import Writer, writer
 from fff_cli.output.readback import first_line, read_back
-from fff_cli.output.sinks import duck
+from fff_cli.output.sinks import duck, workbooks
 from fff_cli.output.sinks.databases import TABLE, kind_of, names_there, quoted
 
 #: The formats that rows can be added to.
-ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb")
+ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb", "xlsx")
 
 #: Names and types of columns, where both are known; a type is as the format has it.
 Header: TypeAlias = Sequence[tuple[str, str | None]]
@@ -94,6 +94,8 @@ class AddedTo(NewFile):
         """The keys of the result. Raises CannotWrite."""
         if not self._keys:
             return set()
+        if self._form == "xlsx":
+            return different(workbooks.keys_in(fresh, self._keys), self._keys)
         parts = (
             rows for rows in _parts(fresh, self._form) if rows.num_columns
         )  # NDJSON without rows has none
@@ -105,6 +107,9 @@ class AddedTo(NewFile):
         try:
             if self._form == "ndjson":
                 before, added = self._lines(fresh, coming, target)
+            elif self._form == "xlsx":
+                *both, added = workbooks.put_together(self._file, fresh, self._keys, coming, target.out)
+                before = (both[0], both[1])
             else:
                 before, added = self._tables(fresh, coming, target)
             left = target.keep(whole=whole)
@@ -222,7 +227,9 @@ def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, st
     if form == "duckdb":
         return _in_duckdb(columns)
     kinds = [None if kind is None or form != "parquet" else str(kind) for _, kind in columns]
-    return list(zip(names if form in ("csv", "tsv") else distinct_names(names, str), kinds, strict=True))
+    return list(
+        zip(names if form in ("csv", "tsv", "xlsx") else distinct_names(names, str), kinds, strict=True)
+    )
 
 
 def _in_duckdb(columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:
@@ -250,6 +257,8 @@ def _held(file: Path, form: str) -> list[tuple[str, str | None]]:
         case "duckdb":
             with _clear(file):
                 return list(duck.header_in(file))
+        case "xlsx":
+            return [(name, None) for name in workbooks.cells_in(file)[0]]
         case "ndjson":
             with file.open("rb") as lines:
                 line = next(filter(bytes.strip, lines), None)

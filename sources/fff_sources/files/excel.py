@@ -90,6 +90,21 @@ class Sheet:
         return SourceError(message, source=self._source, table=self._table, hint=hint)
 
 
+def sheets_of(body: bytes) -> dict[str, list[list[object]]]:
+    """The cells of a workbook by sheet and row, None where there is nothing. Raises ValueError for what is none."""
+    import python_calamine as calamine  # noqa: PLC0415 - an extra
+
+    try:
+        with calamine.CalamineWorkbook.from_filelike(io.BytesIO(body)) as book:
+            sheets = {
+                name: book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+                for name in book.sheet_names
+            }
+    except (calamine.CalamineError, zipfile.BadZipFile, OSError) as error:
+        raise ValueError(f"no workbook: {error}") from error
+    return {name: [[_cell(cell) for cell in row] for row in rows] for name, rows in sheets.items()}
+
+
 def _as_csv(rows: Sequence[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     """Rows of cells as a text, and the types of the columns; the first row that holds anything has their names.
 

@@ -5,6 +5,7 @@
     folders      Folders of Parquet files, with partitions
     spreadsheets Excel workbooks
     temporary    Temporary folders of writers
+    workbooks    Rows that are added to an Excel workbook
 
 The words are explained in docs/glossary.md.
 """

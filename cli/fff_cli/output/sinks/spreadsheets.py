@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import weakref
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, BinaryIO
 
@@ -40,22 +41,30 @@ class SpreadsheetWriter:
 
     def begin(self, schema: pa.Schema) -> None:
         """Write the header, which stays in sight."""
-        if len(schema.names) > _COLUMNS:
-            raise CannotWrite(f"a spreadsheet has {_COLUMNS:,} columns, and the result {len(schema.names):,}")
-        for place, name in enumerate(schema.names):
+        self.entitle(schema.names)
+
+    def entitle(self, names: Sequence[str]) -> None:
+        """Write the names of the columns."""
+        if len(names) > _COLUMNS:
+            raise CannotWrite(f"a spreadsheet has {_COLUMNS:,} columns, and the result {len(names):,}")
+        for place, name in enumerate(names):
             self._put_text(place, name)
         self._sheet.freeze_panes(1, 0)
         self._row = 1
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
-        if self._row + batch.num_rows > _ROWS:
-            raise CannotWrite(f"a spreadsheet has {_ROWS:,} rows", hint="write another format, or LIMIT it")
         columns = [zip(_values(column), texts(column).to_pylist(), strict=True) for column in batch.columns]
-        for cells in zip(*columns, strict=True):
+        self.put_rows(zip(*columns, strict=True), batch.num_rows)
+
+    def put_rows(self, rows: Iterable[Iterable[tuple[object, str | None]]], count: int) -> None:
+        """Write so many rows of values, each with the text that stands for it where a cell cannot hold it."""
+        if self._row + count > _ROWS:
+            raise CannotWrite(f"a spreadsheet has {_ROWS:,} rows", hint="write another format, or LIMIT it")
+        for cells in rows:
             for place, (value, text) in enumerate(cells):
                 if value is not None:
-                    self._put(place, value, text)
+                    self._put(place, value, text or "")
             self._row += 1
 
     def end(self) -> None:
