@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fff.options import Preference
 from fff.simulation.run import run_block
 from fff.simulation.service import LogNormal
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
-from tests.experiments.audit_worlds import ORDERS, Condition, draw, static
 
 TUPLES, LOOKUPS = 150, 3
 
@@ -61,38 +59,3 @@ def test_the_default_is_near_the_best_static_order_and_rank_is_not() -> None:
     assert np.mean(ours) < 0.3, ours
     assert np.mean(ours) < np.mean(theirs) / 2, (ours, theirs)
     assert np.mean(times) < 0.2, times
-
-
-def over_the_best_orders(
-    condition: Condition, rows: int, number: int, prefer: Preference
-) -> tuple[float, ...]:
-    """Of one instance: requests, seconds until the end, and seconds of service beyond the least of all static orders; and the sum of
-    the first two, as shares of their least, beyond that of the order with the least sum."""
-    world = draw(condition, rows, 100_003 + number)
-    runs = [world.run(static(order), 1) for order in ORDERS]
-    runs.append(world.run("adaptive", 1 + number, prefer))
-    spends = np.array([(world.requests(run), run.seconds, world.cost(run)) for run in runs])
-    spends /= spends[:-1].min(axis=0)
-    both = spends[:, 0] + spends[:, 1]
-    return *(spends[-1] - 1), both[-1] / both[:-1].min() - 1
-
-
-@pytest.mark.slow
-def test_of_few_rows_little_is_spent_on_finding_out() -> None:
-    """30 rows, servers that take 20 ms to 1 s: the slow ones are not sent more than a row before they have answered."""
-    _, seconds, service, both = np.mean(
-        [over_the_best_orders("30 rows", 30, number, "balanced") for number in range(30)], axis=0
-    )
-    assert service <= 0.25
-    assert seconds <= 0.2
-    assert both <= 0.15
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("prefer", ["balanced", "cheap"])
-def test_batches_are_not_spent_on_guesses(prefer: Preference) -> None:
-    """1,000 rows, 20 keys a request: within 10 % of the best order by what is preferred."""
-    found = np.mean(
-        [over_the_best_orders("batches of 20", 1000, number, prefer) for number in range(8)], axis=0
-    )
-    assert found[3 if prefer == "balanced" else 0] <= 0.1

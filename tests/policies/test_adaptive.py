@@ -182,7 +182,7 @@ def test_few_tuples_go_before_anything_is_known() -> None:
 
 def test_pieces_grow_while_no_answer_comes() -> None:
     """To decide on 1,000 tuples one by one makes nobody wiser before anything is known of any of them."""
-    policy, rng, left, pieces = Adaptive(LOOKUPS, "fast"), random.Random(0), 1000, 0
+    policy, rng, left, pieces = Adaptive(LOOKUPS), random.Random(0), 1000, 0
     while left:
         left -= policy.take(offer({}, left, window=10_000), rng)[1]  # type: ignore[index]
         pieces += 1
@@ -194,52 +194,12 @@ def test_a_request_is_filled() -> None:
     full = Offer(NEW, (TO_1, TO_2), 500, lambda _: Load(0, 1000, batch=50))
     assert Adaptive(LOOKUPS).take(full, random.Random(0))[1] == 50  # type: ignore[index]
     tight = Offer(NEW, (TO_1, TO_2), 500, lambda _: Load(970, 1000, batch=50))
-    assert Adaptive(LOOKUPS, "fast").take(tight, random.Random(0))[1] == 30, "no more than there is room for"  # type: ignore[index]
-    policy = Adaptive(LOOKUPS, "fast")
+    assert Adaptive(LOOKUPS).take(tight, random.Random(0))[1] == 30, "no more than there is room for"  # type: ignore[index]
+    policy = Adaptive(LOOKUPS)
     policy.observe(Outcome(NEW, TO_1, 1300, 1300, 1300))
     assert policy.take(full, random.Random(0))[1] == 150, (
         "a tenth of those known, and the last request is filled, too"
     )  # type: ignore[index]
-
-
-def test_what_never_answered_is_sent_little_and_not_waited_for() -> None:
-    """6 % of what is expected, as nobody knows yet what it takes; the other one is asked meanwhile."""
-
-    def taken(policy: Adaptive, backlog: Mapping[Move, int], batch: int = 1) -> Move | None:
-        def load(move: Move) -> Load:
-            return Load(backlog.get(move, 0), 1000, batch)
-
-        chosen = policy.take(Offer(NEW, (TO_1, TO_2), 100, load), random.Random(0))
-        return None if chosen is None else chosen[0]
-
-    for full, free in ((TO_1, TO_2), (TO_2, TO_1)):
-        assert taken(Adaptive(LOOKUPS), {full: 6}) == free
-    both = {TO_1: 6, TO_2: 6}
-    assert taken(Adaptive(LOOKUPS), both) is None
-    assert taken(Adaptive(LOOKUPS, "fast"), both) is not None
-    assert taken(Adaptive(LOOKUPS), {}, 50) is not None, "one request at least"
-    heard = Adaptive(LOOKUPS)
-    heard.observe(Outcome(NEW, TO_2, 1, 1, requests=1, cost=1.0))
-    assert taken(heard, both) == TO_2
-
-
-def test_cheap_waits_for_first_answers_with_most_tuples() -> None:
-    """One lookup has answered, the other may turn out to spare more: few tuples go until it has."""
-
-    def gone(prefer: str) -> int:
-        policy, under_way, total = Adaptive(LOOKUPS, prefer), {TO_1: 0, TO_2: 0}, 0  # type: ignore[arg-type]
-        offered = Offer(NEW, (TO_1, TO_2), 100, lambda move: Load(under_way[move], 1000))
-        while total < 100 and (chosen := policy.take(offered, random.Random(total))) is not None:
-            move, size = chosen
-            total += size
-            if move == TO_1:
-                policy.observe(Outcome(NEW, move, size, size // 2, requests=size, cost=float(size)))
-            else:
-                under_way[move] += size
-        return total
-
-    assert gone("cheap") < 40
-    assert gone("balanced") >= 100
 
 
 @pytest.mark.parametrize("name", ["adaptive", "benefit"])

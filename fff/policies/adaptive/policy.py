@@ -10,7 +10,7 @@ end of their way anyway is learnt there for nothing. docs/policies.md has the me
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
@@ -33,9 +33,6 @@ CAUTION = 0.1
 #: And as a share of those that have gone and whose fate is not known yet: before that is, to decide on fewer
 #: at a time makes nobody wiser.
 SPREAD = 0.5
-#: And of those expected, the share that may be under way to what has never answered, where others may be
-#: asked: nobody knows yet what it takes.
-UNHEARD = 0.06
 #: Seconds of service worth a decision of their own: forty times what deciding takes. Fewer tuples than that
 #: go together.
 THINKING_S = 2e-2
@@ -67,10 +64,6 @@ class Adaptive:
         self.beliefs = Beliefs(
             by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter, shared=self._shared
         )
-        self._waits = prefer == "cheap"
-        self._tried: set[Move] = set()  # lookups that tuples were sent to
-        self._heard: set[Hashable] = {self._scarcity.limiter(move) for move in (past.costs if past else ())}
-        self._expected = 0  # tuples of one scan, the largest so far
         self.restarts = 0
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
         self._lattice = Lattice(plan)
@@ -124,25 +117,13 @@ class Adaptive:
         size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
         self._lattice.offer(state, moves)
         valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
-        self._expected = max(self._expected, offer.size, offer.expected())
-        if self._waits and gone >= self._expected * CAUTION and self._awaited(offer):
-            return None
-        best: Move | None = None
-        hosts = {self._scarcity.limiter(move) for _, move in valued.moves if move.lookup is not None}
-        for _, move in valued.moves:
+        for place, (_, move) in enumerate(valued.moves):
             load = offer.load(move)
             room = offer.size if load.room is None else load.room
-            if len(hosts) > 1 and self._unheard(move):  # of one alone, whatever is asked takes the same
-                requests = max(1, int(self._expected * UNHEARD) // load.batch)
-                room = min(room, requests * load.batch - load.backlog)
-                if room <= 0:
-                    continue  # it may be the best, but is not worth waiting for on a guess
-            best = best or move
-            if room <= 0 or not (move is best or self._fair(valued, best, move, offer.load)):
+            if room <= 0 or (place and not self._fair(valued, place, offer.load)):
                 continue
             # A request costs about the same however few keys it carries: the last one is filled, too.
             size = min(-(-size // load.batch) * load.batch, offer.size, room)
-            self._tried.add(move)
             self._gone[state] = gone + size
             self._begun[state] = self._begun.get(state, 0) + size
             return move, size
@@ -159,23 +140,11 @@ class Adaptive:
             None,
         )
 
-    def _unheard(self, move: Move) -> bool:
-        """Whether nothing has come yet from what holds a lookup back, where requests count."""
-        return self._thrifty and move.lookup is not None and self._scarcity.limiter(move) not in self._heard
-
-    def _awaited(self, offer: Offer) -> bool:
-        """Whether first answers are on their way that may show another move of new tuples to be the best."""
-        new = offer.state.span.bit_count() == 1 and not offer.state.done
-        return new and any(
-            move in self._tried and not self.beliefs.met(move) and offer.load(move).backlog > 0
-            for move in offer.moves
-            if move.lookup is not None
-        )
-
-    def _fair(self, valued: Valued, best: Move, move: Move, load: Callable[[Move], Load]) -> bool:
+    def _fair(self, valued: Valued, place: int, load: Callable[[Move], Load]) -> bool:
         """Whether another move than the best is worth it, as it need not wait."""
         if valued.bill is None:
             return False
+        best, move = valued.moves[0][1], valued.moves[place][1]
         idle, _ = self._scarcity.place(move, load)
         return self._scarcity.fair(valued.bill(best), valued.bill(move), idle)
 
@@ -261,8 +230,6 @@ class Adaptive:
             for memory in (self._decided, self._due, self._gone, self._fates):
                 memory.clear()
         if outcome.taken:
-            if outcome.move.lookup is not None:
-                self._heard.add(self._scarcity.limiter(outcome.move))
             self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken
 
     def _gather(self, outcome: Outcome) -> Outcome | None:
