@@ -108,8 +108,7 @@ class AddedTo(NewFile):
             if self._form == "ndjson":
                 before, added = self._lines(fresh, coming, target)
             elif self._form == "xlsx":
-                *both, added = workbooks.put_together(self._file, fresh, self._keys, coming, target.out)
-                before = (both[0], both[1])
+                before, added = workbooks.put_together(self._file, fresh, self._keys, coming, target.out)
             else:
                 before, added = self._tables(fresh, coming, target)
             left = target.keep(whole=whole)

@@ -259,9 +259,7 @@ class UpperQuery(Struct, frozen=True):
     sql: str
     why: str
     aggregated: bool
-    names: tuple[
-        str, ...
-    ] = ()  # of the result's columns, as far as the text tells them: "" where Spark makes one
+    names: tuple[str, ...] = ()  # of the result's columns; "" where Spark makes one
     group_keys: tuple[int | None, ...] | None = None
     counted: str | None = None
     needs: Needs | None = None

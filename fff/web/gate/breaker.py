@@ -69,20 +69,24 @@ class Breaker:
         return self._policy.total_timeout * _PATIENCE * (self._answers / asked if asked else 0.0)
 
     def request_answered(self) -> None:
-        """The host answers, whatever it says."""
-        self._answers += 1
-        self._failed += self._row
-        self._row, self._row_s, self._opened, self.tried, self.given_up = 0, 0.0, None, 0, False
-        self._refusals = 0
+        """The host answers, and lets one through, whatever it says."""
+        self._heard()
+        self._refusals, self.given_up = 0, False
 
     def refused(self, now: float) -> None:
         """The host was asked and told to come again later."""
-        refusals, given_up = self._refusals + 1, self.given_up
-        self._refused_from = self._refused_from if self._refusals else now
-        self.request_answered()
-        self._refusals = refusals
-        too_long = now - self._refused_from >= self._policy.max_wait
-        self.given_up = given_up or (too_long and refusals >= self._policy.max_attempts)
+        self._heard()
+        if not self._refusals:
+            self._refused_from = now
+        self._refusals += 1
+        if now - self._refused_from >= self._policy.max_wait and self._refusals >= self._policy.max_attempts:
+            self.given_up = True
+
+    def _heard(self) -> None:
+        """The row of attempts without an answer is over."""
+        self._answers += 1
+        self._failed += self._row
+        self._row, self._row_s, self._opened, self.tried = 0, 0.0, None, 0
 
     def failed(self, seconds: float) -> None:
         """An attempt took so long and brought no answer."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
 import datetime as dt
 import io
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from fff.errors import SourceError
 from fff.structs import replace
@@ -55,14 +57,8 @@ class Sheet:
 
     def _read(self, body: bytes) -> tuple[bytes, dict[str, str]]:
         try:
-            import python_calamine as calamine  # noqa: PLC0415 - an extra
-        except ImportError:
-            raise self._error(
-                "reading spreadsheets needs python-calamine", "pip install 'fff[excel]'"
-            ) from None
-        try:
             self._measure(body)
-            with calamine.CalamineWorkbook.from_filelike(io.BytesIO(body)) as book:
+            with _opened(body) as book:
                 if self._name is not None and self._name not in book.sheet_names:
                     named = ", ".join(map(repr, book.sheet_names))
                     raise self._error(f"there is no sheet {self._name!r}", f"there are {named}")
@@ -70,7 +66,11 @@ class Sheet:
                     book.get_sheet_by_index(0) if self._name is None else book.get_sheet_by_name(self._name)
                 )
                 return _as_csv(list(chosen.to_python(skip_empty_area=False)))
-        except (calamine.CalamineError, zipfile.BadZipFile, OSError) as error:
+        except ImportError:
+            raise self._error(
+                "reading spreadsheets needs python-calamine", "pip install 'fff[excel]'"
+            ) from None
+        except (_NoWorkbookError, zipfile.BadZipFile) as error:
             raise self._error(
                 f"the file is no spreadsheet that can be read: {error}",
                 "is it whole, and without a password?",
@@ -92,17 +92,30 @@ class Sheet:
 
 def sheets_of(body: bytes) -> dict[str, list[list[object]]]:
     """The cells of a workbook by sheet and row, None where there is nothing. Raises ValueError for what is none."""
+    with _opened(body) as book:
+        return {
+            name: [
+                [_cell(cell) for cell in row]
+                for row in book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            ]
+            for name in book.sheet_names
+        }
+
+
+class _NoWorkbookError(ValueError):
+    """What the reader of spreadsheets says of a file that is none."""
+
+
+@contextlib.contextmanager
+def _opened(body: bytes) -> Iterator[Any]:
+    """A workbook of python-calamine's. Raises _NoWorkbookError."""
     import python_calamine as calamine  # noqa: PLC0415 - an extra
 
     try:
         with calamine.CalamineWorkbook.from_filelike(io.BytesIO(body)) as book:
-            sheets = {
-                name: book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-                for name in book.sheet_names
-            }
+            yield book
     except (calamine.CalamineError, zipfile.BadZipFile, OSError) as error:
-        raise ValueError(f"no workbook: {error}") from error
-    return {name: [[_cell(cell) for cell in row] for row in rows] for name, rows in sheets.items()}
+        raise _NoWorkbookError(str(error)) from error
 
 
 def _as_csv(rows: Sequence[Sequence[object]]) -> tuple[bytes, dict[str, str]]:

@@ -37,7 +37,7 @@ from fff_sources.http.paging.paginators import (
     Paginator,
 )
 from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
-from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened, is_blank
+from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened, is_blank, lacks_a_body
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel
@@ -389,7 +389,9 @@ class Reading(Struct, dict=True):
             raise self._error(f"HTTP {response.status} where the page before leads to", response.url)
         if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
             return [], PageAnswer(b"", response.headers, response.url, 0)
-        if self._lacks_a_body(response):
+        if self.endpoint.absent != "empty" and lacks_a_body(
+            response, self.endpoint.format, is_scan=self.is_scan
+        ):
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
             raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
         if self.endpoint.format in ENVELOPED:
@@ -406,7 +408,8 @@ class Reading(Struct, dict=True):
             if spoken.fault is None:
                 raise
             raise self._fault(f"{error.reason}; {self._says(spoken.fault)}", response.url) from None
-        self._records += (records := sum(block.records for block in blocks))
+        records = sum(block.records for block in blocks)
+        self._records += records
         records += self._early if arriving is not None and arriving.pieces else 0
         if not records and (fault := spoken.fault or spoken.refusal) is not None:
             raise self._fault(self._says(fault), response.url)
@@ -466,13 +469,6 @@ class Reading(Struct, dict=True):
                 )
         self._filled |= texts
 
-    def _lacks_a_body(self, response: Response) -> bool:
-        """Nothing where even no rows are some bytes, or null of a scan: as an end, it would lose what follows."""
-        body, form = response.body, self.endpoint.format
-        if response.status == _NO_CONTENT or self.endpoint.absent == "empty" or form == "ndjson":
-            return False
-        return is_blank(body) or (self.is_scan and form == "json" and body[:_SHOWN].strip() == b"null")
-
     def _complaint(self, share: PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""
         if not self.exhaustive:
@@ -495,6 +491,6 @@ class Reading(Struct, dict=True):
 
 
 _COUNTING = (paginators.OffsetPaginator, paginators.PageNumberPaginator)
-_NO_CONTENT, _SHOWN = 204, 200  # a status; characters of what a source says
+_SHOWN = 200  # characters of what a source says
 _NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it

@@ -19,7 +19,9 @@ def cells_in(file: Path) -> tuple[list[str], list[_Row]]:
     try:
         sheets = sheets_of(file.read_bytes())
     except ValueError as error:
-        raise UsageError(f"{str(file)!r} is no result as xlsx: {error}", hint="name another file") from error
+        raise UsageError(
+            f"{str(file)!r} is no result as xlsx: no workbook: {error}", hint="name another file"
+        ) from error
     if list(sheets) != [TABLE]:
         raise UsageError(
             f"{str(file)!r} has the sheets {', '.join(map(repr, sheets))}: rows are added to a workbook of a result alone",
@@ -32,22 +34,25 @@ def cells_in(file: Path) -> tuple[list[str], list[_Row]]:
 
 def keys_in(file: Path, keys: Sequence[str]) -> list[tuple[object, ...]]:
     """The values of some columns, row by row."""
-    names, rows = cells_in(file)
+    return _keys_of(*cells_in(file), keys)
+
+
+def _keys_of(names: Sequence[str], rows: Sequence[_Row], keys: Sequence[str]) -> list[tuple[object, ...]]:
     places = [names.index(key) for key in keys]
     return [tuple(row[place] for place in places) for row in rows]
 
 
 def put_together(
     file: Path, fresh: Path, keys: Sequence[str], coming: Collection[tuple[object, ...]], out: BinaryIO
-) -> tuple[int, int, int]:
-    """Write the rows of a file but for those whose keys are coming, and then the fresh ones; how many of each, and went."""
+) -> tuple[tuple[int, int], int]:
+    """Write the rows of a file but for those whose keys are coming, and then the fresh ones; how many stay, go and come."""
     names, held = cells_in(file)
-    gone = [key in coming for key in keys_in(file, keys)] if coming else [False] * len(held)
-    kept = [row for row, goes in zip(held, gone, strict=True) if not goes]
+    there = _keys_of(names, held, keys)
+    kept = [row for row, key in zip(held, there, strict=True) if key not in coming]
     added = cells_in(fresh)[1]
     book = SpreadsheetWriter(out)
     book.entitle(names)
     for rows in (kept, added):
         book.put_rows(([(cell, str(cell)) for cell in row] for row in rows), len(rows))
     book.end()
-    return len(kept), len(held) - len(kept), len(added)
+    return (len(kept), len(held) - len(kept)), len(added)

@@ -45,6 +45,8 @@ _LOOKED_AT = 2**16  # bytes of an answer that are looked at to show some of it
 _SHOWN = 200  # characters of it that are shown
 _SMALL = 2**16  # bytes below which it has no more records than are handed on at a time
 _MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is around them is read
+_NO_CONTENT = 204
+_NULL = 200  # bytes in which null may stand
 _LARGE = 2**21  # bytes from which a body is read in blocks
 
 
@@ -482,3 +484,11 @@ def _check_lines(lines: Sequence[bytes], start: int) -> None:
 def is_blank(body: bytes) -> bool:
     """Whether there is nothing, or white space alone; found out without a copy, as bodies may be large."""
     return not body or body.isspace()
+
+
+def lacks_a_body(response: Response, form: str, *, is_scan: bool) -> bool:
+    """Nothing where even no rows are some bytes, or null of a scan: as an end, it would lose what follows."""
+    if response.status == _NO_CONTENT or form == "ndjson":
+        return False
+    null = is_scan and form == "json" and response.body[:_NULL].strip() == b"null"
+    return is_blank(response.body) or null
