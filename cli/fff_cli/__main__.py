@@ -29,9 +29,10 @@ def _leave(code: int) -> None:
     with contextlib.suppress(AttributeError, OSError, ValueError):  # then the interpreter does it, and tells
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins what executors run
         atexit._run_exitfuncs()  # noqa: SLF001
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        with contextlib.suppress(OSError, ValueError):  # a terminal that is gone is told nothing more
+            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

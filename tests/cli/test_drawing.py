@@ -223,8 +223,9 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(tmp_path):
         assert " s, fetching: 6,500 rows, 97 requests, 9 in flight" in terminal.text
 
 
-def test_a_run_whose_terminal_vanishes_ends():
-    """Also where nobody sends it a signal."""
+def test_a_run_whose_terminal_vanishes_ends(monkeypatch):
+    """Also where nobody sends it a signal, and what it had to say still waits to be written."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Terminal((*FAKE, "query", "wait")) as terminal:
         terminal.read_until("FEC")
         terminal.vanish()
