@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
+import multiprocessing.process
 import os
 import random
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -51,6 +53,7 @@ class Runs:
     def __init__(self, scratch: Path) -> None:
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(_IMPORTED)
+        self._starting = threading.Lock()
         if COMPILER is not None:
             library = scratch / "power.so"
             subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, _SHIM, "-ldl"], check=True)
@@ -62,7 +65,11 @@ class Runs:
 
     def _process(self, folder: Path, words: Sequence[str], kill: Kill) -> ForkServerProcess:
         process = self._context.Process(target=_run, args=(folder, words, kill))
-        process.start()
+        # Each start looks whether others have ended, and so takes the exit code from under the thread that waits for it,
+        # which is told 255 then: it is to see none of them.
+        with self._starting:
+            process.start()
+            multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
         return process
 
     def start(self, folder: Path, *words: str, kill: Kill | None = None) -> ForkServerProcess:
