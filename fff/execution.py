@@ -290,10 +290,12 @@ class Execution:
         self._raise_if_nothing_came()
 
     async def _run_block(self, block: RunningBlock, lease: Lease) -> None:
-        await block.run(lease)
-        for table, access in zip(block.eddy.statistics().tables, block.access, strict=True):
-            if table.beyond:
-                lease.distrust(access.table)
+        try:
+            await block.run(lease)
+        finally:  # also where the first mirror's failure is to be the end: later statements take what the second gave
+            for table, access in zip(block.eddy.statistics().tables, block.access, strict=True):
+                if table.beyond:
+                    lease.distrust(access.table)
         lease.release(block.number)
         self._feeding.ended(block)
         for other in self._blocks:

@@ -167,14 +167,23 @@ class RunningBlock:
         parts = tuple(part for part in self.eddy.missing if part.table not in fed)
         if not self.stopped:
             return parts
-        reported = {part.table for part in parts}
         unread = next((part.reason for part in self.eddy.missing if part.table in fed), None)
-        tables = zip(self.access, self.eddy.statistics().tables, strict=True)
-        return parts + tuple(
+        if unread is None:
+            return parts
+        reported = {part.table for part in parts}
+        tables = list(zip(self.access, self.eddy.statistics().tables, strict=True))
+        unasked = tuple(
             Missing(access.table.full_name, "keys not asked for", unread)
             for access, table in tables
-            if unread is not None and not (access.fed or table.complete or access.table.full_name in reported)
+            if not (access.fed or table.complete or access.table.full_name in reported)
         )
+        # All of it was read, and waited for what another block had found by then.
+        unjoined = (
+            Missing(access.table.full_name, "not joined yet", unread)
+            for access, _ in tables
+            if not access.fed
+        )
+        return parts + (unasked or (() if parts else tuple(unjoined)))
 
     @property
     def stopped(self) -> bool:

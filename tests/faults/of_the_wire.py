@@ -40,12 +40,14 @@ def _short_length(reply: Reply) -> Reply:
 
 
 def _until_close(share: float) -> Callable[[Reply], Reply]:
-    return lambda reply: replace(
-        reply,
-        headers={**reply.headers, "Content-Length": "", "Connection": "close"},
-        sent=reply.body[: int(len(reply.body) * share)],
-        then="close",
-    )
+    def closed(reply: Reply) -> Reply:
+        cut = int(len(reply.body) * share)
+        if share < 1.0 and b"\n" in reply.body[cut - 1 : cut + 1]:
+            cut += 2  # between two lines nobody could tell
+        headers = {**reply.headers, "Content-Length": "", "Connection": "close"}
+        return replace(reply, headers=headers, sent=reply.body[:cut], then="close")
+
+    return closed
 
 
 def _packed(encoding: str, pack: Callable[[bytes], bytes]) -> Callable[[Reply], Reply]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -60,7 +61,7 @@ def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterato
     late = 0 if outcome is None or outcome.complete else chosen.client["rate_limit"]["max_concurrency"]
     if (
         outcome is not None
-        and run.requests > len(run.exchanges) + late
+        and run.requests > len(run.exchanges) + late + came.network.unread
         and not set(OF_CONNECTIONS) & {*came.network.weather.struck}
     ):
         yield f"{run.requests} requests in the report, {len(run.exchanges)} on the wire"
@@ -79,7 +80,7 @@ def _of_the_answer(chosen: Day, came: Came, run: OneRun) -> Iterator[str]:
     if chosen.blind:
         return
     statement, outcome = chosen.statement, run.outcome
-    least, most = _least(chosen, came), _most(chosen)
+    least, most = _least(chosen, run), _most(chosen)
     changing = least != most
     all_rows = replace(statement, first=None)
     upper = oracle(all_rows.sql, most)
@@ -126,16 +127,32 @@ def _of_the_bounds(statement: Statement, rows: Rows, outcome: RunOutcome, expect
                 yield f"{value} is told to be {bound} of {right}: {statement.sql}"
 
 
-def _least(chosen: Day, came: Came) -> Mapping[str, tuple[Row, ...]]:
-    """Rows that a complete answer rests on, at least: of a second mirror alone where the first has never answered."""
-    exchanges = (one for run in came.runs for one in run.exchanges if one.whole and one.status == 200)
-    first = any(one.target.startswith(f"/{chosen.odd}/first") for one in exchanges)
+def _least(chosen: Day, run: OneRun) -> Mapping[str, tuple[Row, ...]]:
+    """Rows that a complete answer rests on, at least.
+
+    Of a second mirror alone where this run has heard nothing of the first, or reads no column that tells rows apart: those
+    that the second lacks and the first gave look like others.
+    """
+    first = any(
+        one.target.startswith(f"/{chosen.odd}/first") and one.whole and one.status == 200
+        for one in run.exchanges
+    )
+    compared = first and _tells_rows_apart(chosen)
 
     def lower(odd: Any) -> tuple[Row, ...]:
         rows: tuple[Row, ...] = odd.rows if odd.lower is None else odd.lower
-        return rows if first or odd.second is None else tuple(one for one in rows if one in odd.second)
+        return rows if compared or odd.second is None else tuple(one for one in rows if one in odd.second)
 
     return _changed(chosen, lower)
+
+
+def _tells_rows_apart(chosen: Day) -> bool:
+    """Whether the statement reads a column of the odd table that no two of its rows share."""
+    if chosen.odd is None or chosen.cells[chosen.odd].world.keyed:
+        return True
+    sql = chosen.statement.sql
+    names = "|".join([chosen.odd, *re.findall(rf"web\.{chosen.odd} (\w+)", sql)])
+    return re.search(rf"\b({names})\.(id|name)\b|(?<![\w.])(id|name)\b", sql) is not None
 
 
 def _most(chosen: Day) -> Mapping[str, tuple[Row, ...]]:

@@ -93,7 +93,9 @@ class Day:
             "csv",
             "ndjson",
         )
-        return few or lines or reason_of(odd) is not None
+        # One batch, the last key of which has no rows.
+        nothing = odd.behaviour.name == "of a batch the last key only" and "'none')" in self.statement.sql
+        return few or lines or nothing or reason_of(odd) is not None
 
     def weather(self) -> Weather:
         """The network, made anew for each run."""

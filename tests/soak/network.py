@@ -45,6 +45,7 @@ class Network:
     log: list[str] = field(default_factory=list)
     links: set[Link] = field(default_factory=set)
     delivered: int = 0  # bytes
+    unread: int = 0  # requests that came over a connection which was being closed behind the answer before
 
     def note(self, text: str) -> None:
         """A line of the log, with the time."""
@@ -167,6 +168,7 @@ class Link(asyncio.Transport):
             return
         self._closing = True
         self._network.links.discard(self)
+        self._network.unread += bool(self._asked)
         self._over()
         if self._idle is not None:
             self._idle.cancel()
@@ -199,8 +201,8 @@ class Link(asyncio.Transport):
         reply = fate.instead if fate.instead is not None else fate.change(self._network.site(asked))
         await asyncio.sleep(weather.on_the_way())
         exchange.status = None if reply.raw is not None else reply.status
-        exchange.asked_to_wait = weather.told_to_wait(reply)
-        await self._give(reply.bytes(), fate)
+        if await self._give(reply.bytes(), fate):
+            exchange.asked_to_wait = weather.told_to_wait(reply)
         note(f"{reply.status} {reply.then} {fate.name} {asked.target}")
         if reply.then in ("reset", "close") and not self._network.weather.strikes_at_once():
             await asyncio.sleep(0.001)  # what came has been read by then
@@ -218,8 +220,9 @@ class Link(asyncio.Transport):
                 if (idle := weather.idle()) is not None:
                     self._idle = self._loop.call_later(idle, self._tired)
 
-    async def _give(self, data: bytes, fate: Fate) -> None:
-        """The bytes, in pieces."""
+    async def _give(self, data: bytes, fate: Fate) -> bool:
+        """The bytes, in pieces; whether the client, which may have gone, was given all of the head."""
+        given = b""
         for piece, pause in self._network.weather.pieces(data, fate):
             if self._closing:  # by the client, at what had come
                 continue
@@ -227,7 +230,9 @@ class Link(asyncio.Transport):
                 await asyncio.sleep(pause)
             await self._reading.wait()
             self._network.delivered += len(piece)
+            given += piece
             self._protocol.data_received(piece)
+        return b"\r\n\r\n" in given
 
     def _tired(self) -> None:
         """The server closes a connection that nothing came over; that takes its time to be known."""

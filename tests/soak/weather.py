@@ -44,6 +44,8 @@ def _cut(rng: random.Random, then: Then, *, by_line: bool = False) -> Change:
     def cut(reply: Reply) -> Reply:
         if reply.raw is not None or not reply.body:
             return reply
+        if then == "close" and reply.headers.get("Content-Length") == "":
+            return reply  # that ends by closing anyway: nobody could tell
         place = int(len(reply.body) * share)
         place = reply.body.rfind(b"\n", 0, place) + 1 if by_line else place
         return replace(reply, sent=reply.body[:place], then=then)
