@@ -23,6 +23,7 @@ from fff.limits import WRITE_MILLION_S
 from fff.options import RunOptions
 from fff.policies.adaptive.session_memory import Memory
 from fff.result.audit.report import audited, audits
+from fff.result.doubts import TWICE, doubt_text, lacking_in, twice_in
 from fff.result.feeding import Feeding
 from fff.result.report import make_report
 from fff.result.row_sink import RowSink
@@ -401,7 +402,8 @@ class Execution:
         rows = 0 if error is not None else self._rows_out
         doubtful = () if complete or error is not None else self._doubts(snapshot.missing)
         if doubtful:
-            warnings = (*warnings, _doubt_text(doubtful, snapshot.missing, self._bounds))
+            told = doubt_text(doubtful, twice_in(self._blocks), snapshot.missing, self._bounds)
+            warnings = (*warnings, told)
         sql, seed, routed = self.prepared.sql, self.seed, [audited(block) for block in self._blocks]
         self._outcome = RunOutcome(
             complete=complete,
@@ -454,7 +456,7 @@ class Execution:
 
     def _lacking(self) -> list[int | None]:
         """Of each block, how many results more it would have at most."""
-        return [_lacking(block) for block in self._blocks]
+        return [lacking_in(block) for block in self._blocks]
 
     def _spent(self, ended: float) -> str:
         """What took how long."""
@@ -471,7 +473,8 @@ class Execution:
 
     def _doubts(self, missing: Sequence[Missing]) -> tuple[str, ...]:
         """What in the statement may have made rows wrong, given what was not read."""
-        return causes_among(self.prepared.doubts, self._incomplete(missing))
+        twice = (f"{TWICE} of {table}" for table in twice_in(self._blocks))
+        return (*causes_among(self.prepared.doubts, self._incomplete(missing)), *twice)
 
     def _incomplete(self, missing: Sequence[Missing]) -> set[str]:
         """The tables that were not read in full."""
@@ -480,23 +483,3 @@ class Execution:
             if block.stopped:  # then also what it would have asked other tables for
                 incomplete |= {access.table.full_name for access in block.access if not access.fed}
         return incomplete
-
-
-def _lacking(block: RunningBlock) -> int | None:
-    """How many results more a block would have at most; None where nobody knows."""
-    lacking = block.eddy.statistics().lacking
-    if not lacking or not block.access[0].table.primary_key:
-        return lacking
-    # Rows that came twice stand for others that did not.
-    meters = (meter for access in block.access for meter in access.scan_meters)
-    repeated = next((meter.repeated() for meter in meters if meter.repeated is not None), None)
-    return None if repeated is None else lacking + repeated
-
-
-def _doubt_text(doubtful: Sequence[str], missing: Sequence[Missing], bounds: AnswerBounds | None) -> str:
-    tables = list(dict.fromkeys(part.table for part in missing))
-    which = " and ".join(tables) if tables else "what was asked for"
-    were = "were" if len(tables) > 1 else "was"
-    if bounds is not None and bounds.tell_all:
-        return f"numbers are bounds, and groups may be missing: {which} {were} not read in full"
-    return f"rows may be wrong, not only missing: {which} {were} not read in full, and the query has {', '.join(doubtful)}"

@@ -63,6 +63,7 @@ class AccessMeter:
     bad_records: int = 0
     doubts: int = 0  # answers that may not hold all they should
     doubled: bool = False  # an answer's rows may have come twice
+    moved: bool = False  # and that is likely: what the source has changed between two pages
     bytes: int = 0  # body bytes after decompression
     pages: int = 0
     in_flight: int = 0

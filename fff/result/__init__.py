@@ -5,6 +5,7 @@ Out: what the display, the API and `--report` show.
 
     audit/      How a run was routed, judged after the fact.
     partial/    Groups before all tables have answered, to look at; never the answer.
+    doubts      What of a partial answer is in doubt, beyond what it lacks
     feeding     Rows that blocks find, on their way to the feeds of other blocks
     projection  What becomes of a block's rows on their way out
     report      The machine-readable account of a run (contract section 4).

@@ -353,6 +353,7 @@ class BlockDriver:
                         credit.release()  # it is no page of the source
                         continue
                     meter.doubled = meter.doubled or page.doubled
+                    meter.moved = meter.moved or page.moved
                     rows += len(page.rows)
                     totals = page.total_rows, page.pages
                     self.post(

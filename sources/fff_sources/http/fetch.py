@@ -292,7 +292,10 @@ class Reading(Struct, dict=True):
     def _last(self, share: PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
-        last = [Page(self.body.empty(), wrong, doubled=wrong != NOT_EXHAUSTIVE)] if wrong is not None else []
+        last = []
+        if wrong is not None:
+            moved = self.is_scan and self._totals.moved(self._records)
+            last = [Page(self.body.empty(), wrong, doubled=wrong != NOT_EXHAUSTIVE, moved=moved)]
         return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 
     def _plan(
