@@ -134,7 +134,10 @@ class Day:
     def played(self) -> dict[str, Played]:
         """By the beginnings of paths."""
         lookups = {f"{name}/find": Played(cell) for name, cell in self.also.items()}
-        return {name: Played(cell) for name, cell in self.cells.items()} | lookups
+        scans = {
+            name: Played(cell, readings=5 if name in self.windows else 1) for name, cell in self.cells.items()
+        }
+        return scans | lookups
 
 
 _HOST = "web.example"
