@@ -180,8 +180,8 @@ class Page(Struct, frozen=True):
     estimate: it decides what is read first, never what counts as read; with `counted`, how many rows the
     scan has, by the word of the source), `pages` that of its pages.
     `order`: what the pages of this scan come ordered by, as the source promises, with `-` before what falls.
-    `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice; `moved`: and that is
-    likely, as the source told other totals meanwhile, or gave more rows than it had told.
+    `doubled`: what is wrong with a truncated answer may mean that some of its rows came twice; `moved`: and
+    that is likely, as the source told other totals meanwhile, or gave more rows than it had told.
     """
 
     rows: RecordBatch
