@@ -257,7 +257,7 @@ BROKEN_PATHS = (
     ),
     BrokenPath(
         "a total bounds nothing that lacks",
-        lambda patching: patching.setattr(execution, "_lacking", lambda block: 0),
+        lambda patching: patching.setattr(execution, "lacking_in", lambda block: 0),
         _told("count(*)", "sum("),
     ),
 )
