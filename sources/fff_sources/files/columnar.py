@@ -52,7 +52,7 @@ def schema_of(path: str) -> pa.Schema:
 def columns_of(schemas: Mapping[str, pa.Schema]) -> tuple[dict[str, str], dict[str, ArrowType]]:
     """Names and types of the columns of several files, by their paths, in types that hold the values of all.
 
-    A name that another file has in another case is the same. Behind them: the columns of types that SQL has not.
+    A name that another file has in another case is the same. Behind them: columns of types that SQL has not.
     Raises DifferentTypesError.
     """
     kinds: dict[str, tuple[ArrowType, str]] = {}  # and where it was seen first
