@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fff.structs import Struct
 
@@ -35,12 +37,20 @@ _SIMPLE: dict[str, ArrowType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 
+_SPAN = "interval day to second"
 #: What Spark computes although no source's column is of it: NULL without a type, lengths of time, a time of day.
 _COMPUTED: dict[str, ArrowType] = {
     "void": pa.null(),
-    "interval day to second": pa.duration("us"),
+    _SPAN: pa.duration("us"),
     "interval year to month": pa.month_day_nano_interval(),
     "time": pa.time64("ns"),
+}
+
+#: Types that Arrow has under names of their own.
+_EXTENSIONS: dict[str, ArrowType] = {
+    "arrow.bool8": pa.bool_(),
+    "arrow.json": pa.string(),
+    "arrow.uuid": pa.string(),
 }
 
 _DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
@@ -98,6 +108,11 @@ def arrow_type(type_name: str) -> ArrowType:
     raise ValueError(f"unknown type {type_name!r}; {known}")
 
 
+def frame_field(name: str, arrow: ArrowType) -> Field:
+    """A column of a frame, which may hold lengths of time, too; raises ValueError for types that SQL has not."""
+    return Field(name, _name_in(_SIMPLE | {_SPAN: _COMPUTED[_SPAN]}, arrow), arrow)
+
+
 def spark_type(arrow: ArrowType) -> str:
     """The Spark SQL name of an Arrow type that carries a column of a source; raises ValueError for others."""
     return _name_in(_SIMPLE, arrow)
@@ -106,6 +121,8 @@ def spark_type(arrow: ArrowType) -> str:
 def nearest(arrow: ArrowType) -> ArrowType:
     """The type that FFF has which holds every value of an Arrow type; that type itself where there is none."""
     types = pa.types
+    if isinstance(arrow, pa.BaseExtensionType):
+        return _EXTENSIONS.get(arrow.extension_name, arrow)
     if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
         return nearest(arrow.value_type)
     if types.is_map(arrow):
@@ -122,12 +139,57 @@ def nearest(arrow: ArrowType) -> ArrowType:
         return pa.timestamp("us", tz="UTC" if arrow.tz is not None else None)
     if types.is_date(arrow):
         return pa.date32()
+    if types.is_decimal(arrow):
+        digits, scale = arrow.precision - min(arrow.scale, 0), max(arrow.scale, 0)
+        return pa.decimal128(digits, scale) if digits <= 38 else arrow
+    if types.is_duration(arrow):
+        return pa.duration("us")
+    if types.is_time(arrow):  # Spark has no column of its own TIME yet; as text it sorts alike
+        return pa.string()
     if types.is_unsigned_integer(arrow):
         wider = {8: pa.int16(), 16: pa.int32(), 32: pa.int64()}
         return wider.get(arrow.bit_width, pa.decimal128(20, 0))
     if types.is_null(arrow):
         return pa.string()
     return pa.float32() if types.is_float16(arrow) else arrow
+
+
+def in_nearest(rows: pa.Array) -> pa.Array:
+    """Rows in the type that `nearest` says. Raises ArrowException where a value would be another one."""
+    return _plain(rows).cast(nearest(rows.type))
+
+
+def _plain(rows: pa.Array) -> pa.Array:
+    """Rows without what Arrow cannot cast, or not rightly: named types, codes of views of text, runs, lists that are views."""
+    kind, types = rows.type, pa.types
+    if isinstance(rows, pa.ExtensionArray):
+        return _uuids(rows.storage) if kind.extension_name == "arrow.uuid" else rows.storage
+    if types.is_run_end_encoded(kind):
+        return _plain(pc.run_end_decode(rows))
+    if types.is_dictionary(kind):
+        return in_nearest(rows.dictionary).take(rows.indices)
+    if types.is_struct(kind):
+        if not kind.num_fields:
+            return rows
+        members = [_plain(member) for member in rows.flatten()]
+        return pa.StructArray.from_arrays(members, [member.name for member in kind], mask=rows.is_null())
+    if _is_list(kind):
+        lengths = pc.fill_null(pc.list_value_length(rows), 0).cast(pa.int64())
+        ends = pa.concat_arrays([pa.array([0]), pc.cumulative_sum(lengths)]).cast(pa.int32())
+        return pa.ListArray.from_arrays(ends, _plain(pc.list_flatten(rows)), mask=rows.is_null())
+    return rows
+
+
+def _uuids(rows: pa.Array) -> pa.Array:
+    """Sixteen bytes as UUIDs are written, all at once."""
+    there = rows.drop_null()
+    raw = there.buffers()[1].to_pybytes()[there.offset * 16 :][: len(there) * 16] if len(there) else b""
+    digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(-1, 32)
+    written = np.insert(digits, [8, 12, 16, 20], ord("-"), axis=1)
+    texts = pa.Array.from_buffers(pa.binary(36), len(there), [None, pa.py_buffer(written.tobytes())])
+    places = pc.cumulative_sum(rows.is_valid().cast(pa.int64()))
+    known = pc.if_else(rows.is_valid(), pc.subtract(places, 1), pa.scalar(None, pa.int64()))
+    return texts.cast(pa.binary()).cast(pa.string()).take(known)
 
 
 def _is_list(arrow: ArrowType) -> bool:
@@ -143,6 +205,8 @@ def result_field(name: str, arrow: ArrowType) -> Field:
 
 def _name_in(simple: Mapping[str, ArrowType], arrow: ArrowType) -> str:
     if pa.types.is_decimal(arrow):
+        if arrow.precision > 38 or not 0 <= arrow.scale <= arrow.precision:
+            raise ValueError(f"no Spark SQL type for {arrow}")
         return f"decimal({arrow.precision},{arrow.scale})"
     if pa.types.is_timestamp(arrow):
         return "timestamp" if arrow.tz is not None else "timestamp_ntz"

@@ -115,7 +115,7 @@ class _Read:
     def _places(self, values: pa.Array) -> Int64:
         """Where values stand in the order, the same for those that are alike: NULL before all, NaN as the largest."""
         ranks = np.asarray(pc.rank(values.drop_null(), tiebreaker="dense"), np.int64)
-        places = np.full(len(values), np.iinfo(np.int64).min)
+        places = np.full(len(values), -len(values) - 1, np.int64)
         places[np.asarray(values.is_valid())] = -ranks if self._first.falling else ranks
         return places
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fff.catalog import ScanMethod, Table
 from fff.errors import UsageError
-from fff.schema import Field, nearest, spark_type
+from fff.schema import frame_field, in_nearest, nearest
 from fff.structs import Struct
 
 #: Rows of one page.
@@ -35,43 +34,38 @@ class Frame(Struct, frozen=True, eq=False):
             raise UsageError(
                 f"{name}: two columns are called {twice[0]!r}", hint="SQL does not tell case apart"
             )
-        try:
-            rows = pa.table(dict(zip(rows.column_names, map(_nearest, rows.columns), strict=True)))
-            for field in rows.schema:
-                spark_type(field.type)
-        except (pa.ArrowException, ValueError) as error:
-            raise UsageError(f"{name}: {error}", hint="cast the column to a type that SQL has") from None
-        return cls(name, rows)
+        columns = {}
+        for column, values in zip(rows.column_names, rows.columns, strict=True):
+            try:
+                kind = frame_field(column, nearest(values.type)).arrow
+                columns[column] = pa.chunked_array(map(in_nearest, values.chunks), kind)
+            except (pa.ArrowException, ValueError) as error:
+                hint = "cast the column to a type that SQL has"
+                raise UsageError(f"{name}.{column}: {error}", hint=hint) from None
+        return cls(name, pa.table(columns))
 
     def table(self, source: str) -> Table:
         """The frame as a table that is scanned."""
-        columns = tuple(Field(field.name, spark_type(field.type), field.type) for field in self.rows.schema)
+        columns = tuple(frame_field(field.name, field.type) for field in self.rows.schema)
         return Table(source, self.name, columns, scans=(ScanMethod(f"{self.name}.scan", self),))
-
-
-def _nearest(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in the type that FFF has for it; raises ArrowException where a value would be another one."""
-    chunks = [_plain(chunk) for chunk in column.chunks]
-    return pa.chunked_array(chunks, _plain(pa.nulls(0, column.type)).type).cast(nearest(column.type))
-
-
-def _plain(rows: pa.Array) -> pa.Array:
-    """Rows without what Arrow cannot cast: codes of a dictionary of views (polars' categoricals), runs."""
-    if pa.types.is_run_end_encoded(rows.type):
-        return pc.run_end_decode(rows)
-    if pa.types.is_dictionary(rows.type):
-        return rows.dictionary.cast(nearest(rows.type.value_type)).take(rows.indices)
-    return rows
 
 
 def _arrow(name: str, frame: object) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
+    if hasattr(frame, "collect_schema"):  # of polars, which may be lazy
+        frame = frame.lazy().collect()  # type: ignore[attr-defined]
     collect = getattr(frame, "toArrow", None)  # a frame of Spark
     try:
-        return collect() if callable(collect) else pa.table(frame)
-    except (TypeError, pa.ArrowException) as error:
+        rows = pa.table(collect() if callable(collect) else frame)
+    except (TypeError, ValueError) as error:  # so are those of Arrow
         raise UsageError(
             f"{name}: {type(frame).__name__} is no frame that can be read: {error}",
-            hint="Arrow, pandas, polars (collected) and Spark frames and DuckDB relations can",
+            hint="Arrow, pandas, polars and Spark frames and DuckDB relations can; to_frame() makes one of a series",
         ) from None
+    kinds = zip(rows.column_names, getattr(frame, "dtypes", ()), strict=False)
+    if pointers := [
+        column for column, kind in kinds if str(kind) == "Object"
+    ]:  # which polars hands over as bytes
+        raise UsageError(f"{name}.{pointers[0]}: objects of Python are no values", hint="cast the column")
+    return rows

@@ -3,7 +3,7 @@
 In: requests of sources.
 Out: answers, or a `SourceError` that says why and after how many attempts.
 
-    addresses   Where URLs lead: their hosts, and which addresses are of private networks.
+    addresses   Where URLs lead: their hosts, which addresses are of private networks, and who is believed to be there.
     body        Reading a body: decompression under caps on size and ratio. The only importer of brotli.
     client      WebClient: sends requests under the limits of their hosts, tries again where that helps
     clock       Time as the web client sees it.

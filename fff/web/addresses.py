@@ -1,12 +1,14 @@
-"""Where URLs lead: their hosts, and which addresses are of private networks."""
+"""Where URLs lead: their hosts, which addresses are of private networks, and who is believed to be there."""
 
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from fff.web.types import Request
+from fff.web.types import NetworkRoute, Request
 
 #: How the URLs of SOCKS proxies begin.
 SOCKS = ("socks5://", "socks5h://", "socks4://", "socks4a://")
@@ -90,3 +92,77 @@ def full_url(req: Request) -> str:
     parts = urlsplit(req.url)
     query = urlencode(pairs, quote_via=quote, safe="")
     return urlunsplit(parts._replace(query=f"{parts.query}&{query}" if parts.query else query))
+
+
+class CertificateFileError(Exception):
+    """A file of certificates or of a key that cannot be used; `hint`: what to do about it."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def trust_of(route: NetworkRoute) -> ssl.SSLContext:
+    """What a connection over TLS is made with. Raises CertificateFileError."""
+    if route.ca_bundle is not None:
+        _look_at("ca_bundle", route.ca_bundle)
+    try:
+        known = ssl.create_default_context(cafile=route.ca_bundle)
+    except OSError:
+        raise CertificateFileError(
+            f"there is no certificate in {route.ca_bundle}",
+            "client.network.ca_bundle is a file of PEM: -----BEGIN CERTIFICATE-----",
+        ) from None
+    if route.certificate is not None:
+        _identify(known, route.certificate, route.key)
+    return known
+
+
+def _identify(known: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    _look_at("client_certificate", certificate)
+    if key is not None:
+        _look_at("client_key", key)
+    key_file = key or certificate
+    locked = False
+
+    def no_password() -> str:  # without this, OpenSSL asks the terminal for one, and everything waits
+        nonlocal locked
+        locked = True
+        return ""
+
+    try:
+        known.load_cert_chain(certificate, key, no_password)
+    except OSError as error:
+        if locked:
+            reason = f"the key in {key_file} is locked with a password"
+            hint = f"openssl pkey -in {key_file} -out open.key writes one without; name it as client.network.client_key, and keep it from others"
+        elif getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
+            reason = f"the key in {key_file} is not that of the certificate in {certificate}"
+            hint = "client.network: client_key belongs to the first certificate of client_certificate"
+        elif "-----BEGIN CERTIFICATE-----" not in _text(certificate):
+            reason = f"there is no certificate in {certificate}"
+            hint = "client.network.client_certificate is a file of PEM: -----BEGIN CERTIFICATE-----"
+        elif "PRIVATE KEY-----" not in _text(key_file):
+            reason = f"there is no private key in {key_file}"
+            hint = "client.network.client_key is a file of PEM: -----BEGIN PRIVATE KEY-----"
+        else:
+            reason = f"{certificate} and {key_file} are no certificate and its key: {error}"
+            hint = "client.network: client_certificate and client_key are files of PEM"
+        raise CertificateFileError(reason, hint) from None
+
+
+def _look_at(name: str, path: str) -> None:
+    """Raises CertificateFileError for a file that cannot be read."""
+    try:
+        with Path(path).open("rb"):
+            return
+    except OSError as error:
+        raise CertificateFileError(
+            f"{name} cannot be read: {path}: {error.strerror}",
+            f"client.network.{name} is the path of a file, from the folder of the spec on",
+        ) from None
+
+
+def _text(path: str) -> str:
+    return Path(path).read_text("latin-1")

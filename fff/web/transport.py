@@ -26,7 +26,7 @@ from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
-from fff.web.addresses import SOCKS, is_private_address, is_private_name
+from fff.web.addresses import SOCKS, CertificateFileError, is_private_address, is_private_name, trust_of
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.clock import Deadline, Deadlines
 from fff.web.retry import is_whole
@@ -277,17 +277,9 @@ class Network:
         known = self._trusts.get(route)
         if known is None:
             try:
-                known = ssl.create_default_context(cafile=route.ca_bundle)
-                if route.certificate is not None:
-                    known.load_cert_chain(route.certificate, route.key)
-            except OSError as error:  # also of what is there and no certificate
-                files = ", ".join(filter(None, (route.ca_bundle, route.certificate, route.key)))
-                raise WireError(
-                    f"the certificates cannot be read ({files}): {error.strerror or type(error).__name__}",
-                    again=False,
-                    hint="client.network names files of PEM, relative to the spec",
-                ) from error
-            self._trusts[route] = known
+                known = self._trusts[route] = trust_of(route)
+            except CertificateFileError as error:
+                raise WireError(error.reason, again=False, hint=error.hint) from error
         return known
 
     def _connector(

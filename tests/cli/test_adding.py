@@ -224,3 +224,20 @@ def test_lines_and_types_that_somebody_else_wrote_stay_as_they_are(desk: Desk) -
     pq.write_table(pa.table({"id": pa.array([7], pa.int32()), "name": ["seven"]}), "y.parquet")
     assert into("y.parquet", "--upsert", "id") == 0
     assert pq.read_table("y.parquet").to_pydict() == {"id": [7, 1], "name": ["seven", "ONE"]}
+
+
+@pytest.mark.parametrize("out", ["r.parquet", "r/"])
+def test_lists_and_maps_are_added_to_parquet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    """Parquet calls their parts otherwise than a result does."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("id\n1\n2\n")
+    sql = "SELECT id, array(array(id)) a, named_struct('k', array(id)) s, map('x', id) m FROM 't.csv'"
+    for more in ([], ["--append"]):
+        assert fff(["query", sql, "-O", out, *more]) == 0
+    kept = "SELECT id, array(array(id - id)) a, named_struct('k', array(id)) s, map('x', id) m FROM 't.csv' WHERE id = 1"
+    assert fff(["query", kept, "-O", out, "--upsert", "id"]) == 0
+    assert "0 added, 2 replaced" in capsys.readouterr().err
+    found = sorted((row["id"], row["a"]) for row in pq.read_table(out).to_pylist())
+    assert found == [(1, [[0]]), (2, [[2]]), (2, [[2]])]

@@ -50,6 +50,12 @@ NESTED = {
     "pairs": (pa.array([[1, 2], None], pa.list_(pa.uint8(), 2)), "array<smallint>"),
     "views": (pa.array([["a", None], []], pa.list_(pa.string_view())), "array<string>"),
     "maps": (pa.array([[("a", 1)], None], pa.map_(pa.large_string(), pa.uint16())), "map<string,int>"),
+    "windows": (pa.ListViewArray.from_arrays([2, 0], [1, 2], pa.array(["a", "b", "c"])), "array<string>"),
+    "wide windows": (
+        pa.array([{"x": [1]}, None], pa.struct([("x", pa.large_list_view(pa.int64()))])),
+        "struct<x:array<bigint>>",
+    ),
+    "marks": (pa.array([[1, None], None], pa.list_(pa.decimal32(5, 2))), "array<decimal(5,2)>"),
     "nothing": (pa.array([{"x": None}, None]), "struct<x:string>"),
 }
 
@@ -66,6 +72,69 @@ def test_nested_columns_are_in_the_types_of_sql(connection, tmp_path, kind) -> N
         [_, described] = rows(connection, f"DESCRIBE {table}")
         assert described["data_type"] == called
     assert [row["v"] for row in rows(connection, "SELECT v FROM 'f.parquet'")] == wanted
+
+
+#: Of each kind of value that SQL has under another name: values, what SQL calls them, and what they are there.
+NAMED = {
+    "uuid": (
+        pa.ExtensionArray.from_storage(
+            pa.uuid(), pa.array([None, bytes(range(16)), b"\xff" * 16], pa.binary(16))
+        )[1:],
+        ["00010203-0405-0607-0809-0a0b0c0d0e0f", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
+    ),
+    "no uuid": (pa.ExtensionArray.from_storage(pa.uuid(), pa.nulls(2, pa.binary(16))), [None, None]),
+    "json": (pa.ExtensionArray.from_storage(pa.json_(), pa.array(['{"a":1}', None])), ['{"a":1}', None]),
+    "time": (pa.array([dt.time(1, 2, 3), None]), ["01:02:03.000000", None]),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_values_with_names_of_their_own_are_texts(connection, tmp_path, kind) -> None:
+    values, wanted = NAMED[kind]
+    frame = pa.table({"k": [1, 2], "v": values})
+    connection.register_table("leads", frame)
+    pq.write_table(frame, tmp_path / "f.parquet")
+    for table in ("leads", "'f.parquet'"):
+        assert [row["v"] for row in rows(connection, f"SELECT v FROM {table}")] == wanted
+        assert (
+            rows(connection, f"SELECT k FROM {table} WHERE v = '{wanted[0]}'")
+            == [{"k": 1}][: wanted[0] is not None]
+        )
+
+
+def test_lengths_of_time(connection, tmp_path) -> None:
+    lengths = [dt.timedelta(seconds=5.5), None, dt.timedelta(days=-3)]
+    frame = pa.table({"v": lengths, "at": [dt.datetime(2024, 1, 5, tzinfo=dt.UTC)] * 3})
+    connection.register_table("leads", frame)
+    assert [row["v"] for row in rows(connection, "SELECT v FROM leads")] == lengths
+    assert rows(connection, "SELECT at + v AS then FROM leads WHERE v < INTERVAL '1' SECOND") == [
+        {"then": dt.datetime(2024, 1, 2, tzinfo=dt.UTC)}
+    ]
+    connection.register_table("coarse", pa.table({"v": pa.array([1], pa.duration("s"))}))
+    assert rows(connection, "SELECT v FROM coarse") == [{"v": dt.timedelta(seconds=1)}]
+
+
+def test_a_column_of_a_file_that_sql_has_no_type_for_is_told(connection, tmp_path) -> None:
+    wide = pa.array([1], pa.decimal256(50, 0))
+    pq.write_table(
+        pa.table({"k": [1], "v": pa.array([1], pa.duration("s")), "w": wide}), tmp_path / "f.parquet"
+    )
+    result = connection.sql("SELECT * FROM 'f.parquet'")
+    assert result.to_arrow().to_pylist() == [{"k": 1}]
+    assert [str(one) for one in result.warnings if "left out" in str(one)] == [
+        "local.f.parquet: the column v is left out: SQL has no type for duration[s]",
+        "local.f.parquet: the column w is left out: SQL has no type for decimal256(50, 0)",
+    ]
+
+
+def test_frames_of_polars(connection) -> None:
+    polars = pytest.importorskip("polars")
+    connection.register_table("leads", polars.LazyFrame({"k": [1, 2]}).filter(polars.col("k") > 1))
+    assert rows(connection, "SELECT k FROM leads") == [{"k": 2}]
+    with pytest.raises(UsageError, match=r"t\.o: objects of Python"):
+        connection.register_table(
+            "t", polars.DataFrame({"o": polars.Series([object()], dtype=polars.Object)})
+        )
 
 
 def test_codes_for_texts_and_runs_are_texts(connection) -> None:
@@ -99,7 +168,15 @@ def test_a_frame_joins_with_a_file(connection, tmp_path) -> None:
         ("t", 3, "is no frame"),
         ("t", pa.table({}), "no columns"),
         ("t", pa.table({"a": [1], "A": [2]}), "two columns are called 'a'"),
-        ("t", pa.table({"a": pa.array([1], pa.duration("s"))}), "duration"),
+        ("t", pa.table({"a": pa.array([1], pa.duration("ns"))}), r"t\.a: .*would lose data"),
+        ("t", pa.table({"a": pa.array([1], pa.decimal256(50, 0))}), r"t\.a: no Spark SQL type"),
+        (
+            "t",
+            pd.DataFrame({"a": pd.period_range("2020-01", periods=1, freq="M")}),
+            r"t\.a: no Spark SQL type",
+        ),
+        ("t", pd.Series([1]), "to_frame"),
+        ("t", [{"a": 1}], "is no frame"),
         ("a b", ARROW, "cannot be called"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import fff
 from fff.errors import QueryError, SourceError
 from fff.federation import Federation
 from fff.quals import Qual
@@ -311,3 +312,15 @@ async def test_a_database_of_a_server_is_not_asked_to_explain(
         with pytest.raises(QueryError, match="which tables db has is not declared") as caught:
             federation.prepare("SELECT 1 FROM db.t")
     assert "declare its tables" in str(caught.value.hint)
+
+
+def test_nulls_that_come_first_are_in_order(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.executescript("CREATE TABLE t (x INTEGER); INSERT INTO t VALUES (2), (NULL), (1), (3)")
+    database.close()
+    spec = tmp_path / "fff.yaml"
+    spec.write_text("version: 1\nsources:\n  db: {type: adbc, driver: sqlite, uri: shop.db}\n")
+    with fff.connect(spec) as connection:
+        for order, wanted in (("x", [None, 1]), ("x DESC NULLS FIRST", [None, 3])):
+            result = connection.sql(f"SELECT x FROM db.t ORDER BY {order} LIMIT 2")
+            assert (result.to_arrow()["x"].to_pylist(), list(result.warnings)) == (wanted, [])

@@ -221,8 +221,40 @@ async def test_private_certificates(read: Read, tmp_path: Path) -> None:
         ) as caught:
             await read(spec(url, "")).scan("t")  # we do not know it
         assert "client.network.ca_bundle" in str(caught.value)
-        with pytest.raises(SourceError, match=r"the certificates cannot be read .*other.pem.*No such file"):
-            await read(spec(url, "network: {ca_bundle: other.pem}, ")).scan("t")
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("ca_bundle: none.pem", r"ca_bundle cannot be read: \S+none.pem: No such file"),
+        ("ca_bundle: mine.key", r"no certificate in \S+mine.key"),
+        ("client_certificate: none.pem", r"client_certificate cannot be read: \S+none.pem: No such file"),
+        ("client_certificate: mine.pem, client_key: none.key", r"client_key cannot be read: \S+none.key"),
+        ("client_certificate: text.pem, client_key: mine.key", r"no certificate in \S+text.pem"),
+        ("client_certificate: mine.pem", r"no private key in \S+mine.pem"),
+        ("client_certificate: mine.pem, client_key: text.pem", r"no private key in \S+text.pem"),
+        (
+            "client_certificate: mine.pem, client_key: its.key",
+            r"the key in \S+its.key is not that of .*mine.pem",
+        ),
+        (
+            "client_certificate: mine.pem, client_key: locked.key",
+            r"the key in \S+locked.key is locked .*password",
+        ),
+    ],
+)
+async def test_certificates_that_cannot_be_used(read: Read, tmp_path: Path, network: str, said: str) -> None:
+    """Which file, what is wrong with it and what to do; nobody is asked for a password, which would stop everything."""
+    certificate(tmp_path, "mine")
+    certificate(tmp_path, "its")
+    (tmp_path / "text.pem").write_text("no certificate")
+    key = serialization.load_pem_private_key((tmp_path / "mine.key").read_bytes(), None)
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    locked = serialization.BestAvailableEncryption(b"secret")
+    (tmp_path / "locked.key").write_bytes(key.private_bytes(encoding, form, locked))
+    with pytest.raises(SourceError, match=said) as caught:
+        await read(spec("https://127.0.0.1:9", f"network: {{{network}}}, ")).scan("t")
+    assert "client.network" in str(caught.value)
 
 
 @pytest.mark.usefixtures("no_proxies")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -213,7 +214,7 @@ def different(keys: Iterable[tuple[object, ...]], names: Sequence[str]) -> set[t
 
 def summary_of(file: Path, kept: int, replaced: int, added: int) -> str:
     """What came of it, for people."""
-    came = f"{added - replaced:,} added" + (f", {replaced:,} replaced" if replaced else "")
+    came = f"{max(added - replaced, 0):,} added" + (f", {replaced:,} replaced" if replaced else "")
     return f"{str(file)!r}: {came}, {counted(kept + added, 'row')}"
 
 
@@ -285,11 +286,16 @@ def fit(file: Path, held: Header, wanted: Header) -> None:
             f"the result has the columns {', '.join(has)}, and {str(file)!r} has {', '.join(had)}", hint=hint
         )
     for (name, old), (_, new) in zip(held, wanted, strict=True):
-        if new is not None and old is not None and old.lower() != new.lower():
+        if new is not None and old is not None and _plain(old) != _plain(new):
             raise UsageError(
                 f"the column {name} is {new} in the result, and {old} in {str(file)!r}",
                 hint="cast it, or name another file",
             )
+
+
+def _plain(kind: str) -> str:
+    """A type without what Parquet calls the parts of lists and maps."""
+    return re.sub(r" \('[^']*'\)", "", kind.lower().replace("list<element: ", "list<item: "))
 
 
 def _parts(file: Path, form: str) -> Iterator[pa.Table]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from fff.quals import Qual, Quals
-from fff.schema import ArrowType, distinct_names, nearest, spark_type
+from fff.schema import ArrowType, distinct_names, in_nearest, nearest, spark_type
 from fff_sources.http.columnar import (
     ARROW_FILE,
     ARROW_STREAM,
@@ -49,10 +49,10 @@ def schema_of(path: str) -> pa.Schema:
         return file.schema_arrow if _is_parquet(file) else file.schema
 
 
-def columns_of(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
+def columns_of(schemas: Mapping[str, pa.Schema]) -> tuple[dict[str, str], dict[str, ArrowType]]:
     """Names and types of the columns of several files, by their paths, in types that hold the values of all.
 
-    A name that another file has in another case is the same. A column of a type that FFF has not stays out.
+    A name that another file has in another case is the same. Behind them: columns of types that SQL has not.
     Raises DifferentTypesError.
     """
     kinds: dict[str, tuple[ArrowType, str]] = {}  # and where it was seen first
@@ -64,11 +64,13 @@ def columns_of(schemas: Mapping[str, pa.Schema]) -> dict[str, str]:
                 message = f"the column {name!r} is {known} in {where} and {part.type} in {path}"
                 raise DifferentTypesError(message)
             kinds[name] = both, where
-    columns = {}
+    columns, unknown = dict[str, str](), dict[str, ArrowType]()
     for name, (kind, _) in kinds.items():
-        with contextlib.suppress(ValueError):
+        try:
             columns[name] = spark_type(nearest(kind))
-    return infer.bounded(columns)
+        except ValueError:
+            unknown[name] = kind
+    return infer.bounded(columns), unknown
 
 
 def _wider(one: ArrowType, other: ArrowType) -> ArrowType | None:
@@ -120,7 +122,9 @@ def batches_of(path: str, wanted: Sequence[FileColumn], quals: Quals) -> Iterato
         names = [one.name for one in wanted]
         for part in parts:
             arrays = [
-                pa.nulls(part.num_rows, kind) if place is None else part.column(read.index(place)).cast(kind)
+                pa.nulls(part.num_rows, kind)
+                if place is None
+                else in_nearest(part.column(read.index(place))).cast(kind)
                 for place, (_, kind) in zip(there, wanted, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, names) if arrays else _without_columns(part.num_rows)

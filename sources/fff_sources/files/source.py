@@ -21,7 +21,7 @@ import pyarrow as pa
 from fff.catalog import Page, ScanMethod, Table
 from fff.errors import SourceError
 from fff.quals import Quals
-from fff.schema import Field, arrow_type, distinct_names
+from fff.schema import ArrowType, Field, arrow_type, distinct_names
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.types import HostPolicy, Response
@@ -67,6 +67,7 @@ class FilesSource(HttpSource):
         self._plain = context.secrets(escape=partial(quote, safe=":/"))
         self._folder = context.document.folder
         self._kept: dict[str, Response] = {}  # first files, by table
+        self._unknown: dict[str, dict[str, ArrowType]] = {}  # columns that stay out, by table
         for name, table in declared.tables.items():
             declared_columns = {
                 column: (part.type, place_of(column, part)) for column, part in (table.columns or {}).items()
@@ -190,7 +191,8 @@ class FilesSource(HttpSource):
         urls = self._urls(name)
         if schemas := await self._schemas(name, urls):
             with self._explaining(name):
-                return columnar.columns_of(schemas)
+                columns, self._unknown[name] = columnar.columns_of(schemas)
+            return columns
         several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
         file_columns, sheets = kinds.FileColumns(_endpoint(table)), []
         for url in urls if several else urls[:1]:
@@ -285,6 +287,10 @@ class FilesSource(HttpSource):
     ) -> AsyncGenerator[Page]:
         """The columns of all files, one after another."""
         name = planned.table.name
+        for column, kind in self._unknown.get(name, {}).items():
+            meter.warn(
+                f"{planned.table.full_name}: the column {column} is left out: SQL has no type for {kind}"
+            )
         places = {column: planned.paths[column].steps[0].name for column in planned.paths}
         for url, said in wanted:
             inside = [one for one in fields if one.name not in said]
