@@ -138,7 +138,7 @@ def _identify(known: ssl.SSLContext, certificate: str, key: str | None) -> None:
             reason = f"the key in {key_file} is locked with a password"
             hint = f"openssl pkey -in {key_file} -out open.key writes one without; name it as client.network.client_key, and keep it from others"
         elif getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-            reason = f"the key in {key_file} is not that of the certificate in {certificate}"
+            reason = f"the key in {key_file} is not that of the certificate in {Path(certificate).name}"
             hint = "client.network: client_key belongs to the first certificate of client_certificate"
         elif "-----BEGIN CERTIFICATE-----" not in _text(certificate):
             reason = f"there is no certificate in {certificate}"
