@@ -400,10 +400,12 @@ class Execution:
             part = Missing(".".join(p for p in (error.source, error.table) if p), "true", error.reason)
             snapshot = replace(snapshot, missing=(part,))
         rows = 0 if error is not None else self._rows_out
-        doubtful = () if complete or error is not None else self._doubts(snapshot.missing)
+        partial = not complete and error is None
+        causes = self._doubts(snapshot.missing) if partial else ()
+        twice = twice_in(self._blocks) if partial else ()
+        doubtful = (*causes, *(f"{TWICE} of {table}" for table in twice))
         if doubtful:
-            told = doubt_text(doubtful, twice_in(self._blocks), snapshot.missing, self._bounds)
-            warnings = (*warnings, told)
+            warnings = (*warnings, doubt_text(causes, twice, snapshot.missing, self._bounds))
         sql, seed, routed = self.prepared.sql, self.seed, [audited(block) for block in self._blocks]
         self._outcome = RunOutcome(
             complete=complete,
@@ -473,8 +475,7 @@ class Execution:
 
     def _doubts(self, missing: Sequence[Missing]) -> tuple[str, ...]:
         """What in the statement may have made rows wrong, given what was not read."""
-        twice = (f"{TWICE} of {table}" for table in twice_in(self._blocks))
-        return (*causes_among(self.prepared.doubts, self._incomplete(missing)), *twice)
+        return causes_among(self.prepared.doubts, self._incomplete(missing))
 
     def _incomplete(self, missing: Sequence[Missing]) -> set[str]:
         """The tables that were not read in full."""

@@ -64,8 +64,7 @@ def _arrow(name: str, frame: object) -> pa.Table:
             hint="Arrow, pandas, polars and Spark frames and DuckDB relations can; to_frame() makes one of a series",
         ) from None
     kinds = zip(rows.column_names, getattr(frame, "dtypes", ()), strict=False)
-    if pointers := [
-        column for column, kind in kinds if str(kind) == "Object"
-    ]:  # which polars hands over as bytes
+    pointers = [column for column, kind in kinds if str(kind) == "Object"]  # polars hands them over as bytes
+    if pointers:
         raise UsageError(f"{name}.{pointers[0]}: objects of Python are no values", hint="cast the column")
     return rows

@@ -42,10 +42,7 @@ def doubt_text(
     were = "were" if len(tables) > 1 else "was"
     if bounds is not None and bounds.tell_all:
         return f"numbers are bounds, and groups may be missing: {which} {were} not read in full"
-    of_query = [cause for cause in causes if not cause.startswith(TWICE)]
-    reasons = (
-        [f"{which} {were} not read in full, and the query has {', '.join(of_query)}"] if of_query else []
-    )
+    reasons = [f"{which} {were} not read in full, and the query has {', '.join(causes)}"] if causes else []
     reasons += [
         f"{table} changed while it was read, so that rows of it may have come twice: a primary_key in its spec would tell"
         for table in twice

@@ -46,7 +46,7 @@ def problems(chosen: Day, came: Came) -> list[str]:
 
 
 def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterator[str]:
-    yield from _of_the_answer(chosen, came, run)
+    yield from _of_the_answer(chosen, run)
     yield from _of_the_waits(run.exchanges)
     outcome, bounds, options = run.outcome, chosen.bounds, chosen.options
     took = run.ended - run.began
@@ -76,7 +76,7 @@ def _of_a_run(chosen: Day, came: Came, run: OneRun, *, resumed: bool) -> Iterato
         yield f"nothing was wrong, and yet: {outcome.reason}"
 
 
-def _of_the_answer(chosen: Day, came: Came, run: OneRun) -> Iterator[str]:
+def _of_the_answer(chosen: Day, run: OneRun) -> Iterator[str]:
     """The rows: all of them, or all certain, or labelled."""
     if chosen.blind:
         return

@@ -292,10 +292,9 @@ class Reading(Struct, dict=True):
     def _last(self, share: PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
-        last = []
-        if wrong is not None:
-            moved = self.is_scan and self._totals.moved(self._records)
-            last = [Page(self.body.empty(), wrong, doubled=wrong != NOT_EXHAUSTIVE, moved=moved)]
+        doubled = wrong not in (None, NOT_EXHAUSTIVE)
+        moved = doubled and self.is_scan and self._totals.moved(self._records, self._pages)
+        last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=doubled, moved=moved)]
         return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 
     def _plan(

@@ -316,11 +316,12 @@ class Totals:
         """Whether there is one where the spec looks for it."""
         return bool(self._totals)
 
-    def moved(self, received: int) -> bool:
-        """Whether the source had other rows at the end than at the beginning, by what it told of them and gave."""
+    def moved(self, received: int, pages: int) -> bool:
+        """Whether what is wrong is that the source had other rows at the end, by what it told of them and gave."""
         rows = [total.rows for total in self._totals if total.rows is not None]
-        counts = [total.pages for total in self._totals if total.pages is not None]
-        return len(set(rows)) > 1 or len(set(counts)) > 1 or (bool(rows) and received > rows[0])
+        counts = {total.pages for total in self._totals if total.pages is not None}
+        others = len({*rows}) > 1 or len(counts) > 1 or (bool(rows) and received > rows[0])
+        return others and self.complaint(received, pages) is not None
 
     def is_reached(self, received: int) -> bool:
         """Whether so many records are what was told last."""
