@@ -18,9 +18,6 @@ from fff_cli.options.shared import (
     Format,
     Prioritize,
     Sources,
-    UnusedFile,
-    UnusedSwitch,
-    UnusedText,
     Verbose,
     argument,
     commands,
@@ -104,15 +101,18 @@ def query(
     **options: Any,
 ) -> int:
     """Run a query over web sources."""
+    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
+
+    arguments = QueryArguments.typed(**options)
     if server:
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
+        arguments.check()
         return run_remote(server, options)
     from fff_cli.commands.query import run_query  # noqa: PLC0415
-    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
     typed, begun = context.find_root().obj
-    return run_query(QueryArguments.typed(**options), typed=typed, begun=begun)
+    return run_query(arguments, typed=typed, begun=begun)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -126,6 +126,12 @@ def resume(
     from fff_cli.options.checkpoint import read  # noqa: PLC0415
 
     begun = read(folder)
+    parse = context.find_root().command.commands["query"].make_context  # type: ignore[attr-defined]
+    then, now = (parse("fff query", [*begun.arguments[1:], *more]).params for more in ((), context.args))
+    if any(then[name] != now[name] for name in ("sql", "files")):
+        raise UsageError(
+            "a checkpoint has its SQL, which is gone on with", hint="leave the other out, or fff query"
+        )
     more = [*context.args, *(["-v"] if verbose else []), "--checkpoint", str(folder.resolve())]
     begun.enter()
     return run([*begun.arguments, *more], begun)
@@ -147,21 +153,11 @@ def explain(
     output: Annotated[
         str | None, option("-o --output FORMAT", "json: plan and forecast as data. (default: text)")
     ] = None,
-    rows: UnusedText = None,
-    safe_csv: UnusedSwitch = None,
-    output_file: UnusedFile = None,
-    append: UnusedSwitch = None,
-    upsert: UnusedText = None,
-    partition_by: UnusedText = None,
-    live: UnusedSwitch = None,
-    progress: UnusedText = None,
-    checkpoint: UnusedText = None,
-    refreshable: UnusedSwitch = None,
     **options: Any,
 ) -> int:
     """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed.
 
-    Takes the options of query; those about its result do nothing here.
+    Takes the options of query but those about its result; what a run is told goes with --analyze.
     """
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
@@ -338,6 +334,11 @@ def _without_bool(command: Any) -> None:
         _without_bool(below)
 
 
+def _options_of_query(context: Any) -> set[str]:
+    query = context.find_root().command.commands["query"]
+    return {name for param in query.params for name in (*param.opts, *param.secondary_opts)}
+
+
 def _usage(error: Exception) -> int:
     """Tell a wrong option in one line; a bare `fff` or `fff source` gets its help."""
     context = getattr(error, "ctx", None)
@@ -352,6 +353,9 @@ def _usage(error: Exception) -> int:
         name: str = error.option_name  # type: ignore[attr-defined]
         close = difflib.get_close_matches(name, error.possibilities or (), n=1, cutoff=0.7)  # type: ignore[attr-defined]
         text = f"No such option: {name}{f'; did you mean {close[0]}?' if close else ''}"
+        if name in _options_of_query(context):
+            next_step = "write it behind that" if path == "fff" else "leave it out"
+            text = f"{path} has no {name}, which is for fff query: {next_step}"
     for pattern, plain in _PLAIN_WORDS:
         text = re.sub(pattern, plain, text)
     from fff_cli.run.progress import say_words  # noqa: PLC0415 - for mistakes alone

@@ -109,7 +109,7 @@ def choose_progress(arguments: QueryArguments) -> Progress:
     wanted = arguments.live if arguments.live is not None else True
     if wanted and can_draw():
         return Live(verbose=arguments.verbose)
-    lines = arguments.progress == "on" or (wanted and is_terminal(sys.stderr))
+    lines = arguments.progress == "on" or arguments.live or (wanted and is_terminal(sys.stderr))
     return Lines() if lines else Progress()
 
 
@@ -120,11 +120,13 @@ def _check(arguments: QueryArguments) -> Plan:
             f"cannot write {str(arguments.report)!r}: there is no such folder",
             hint="make the folder first, or name another file with --report",
         )
-    arguments.check_spark()
+    arguments.check()
     check_taping(arguments)
     check_checkpoint(arguments)
     asked = "parquet" if arguments.into_folder and arguments.output is None else arguments.output
-    chosen = choose_format(asked, arguments.output_file, terminal=is_terminal(sys.stdout))
+    chosen = choose_format(
+        asked, arguments.output_file, terminal=is_terminal(sys.stdout), safe_csv=arguments.safe_csv
+    )
     check_refreshable(arguments, chosen)
     _check_adding(arguments, chosen)
     return Plan(texts, parse_params(arguments.params), chosen)
@@ -430,7 +432,7 @@ class ScriptRun:
         self._progress.closing(outcome, snapshot, verbose=self._arguments.verbose)
         if self._note is not None:
             self._progress.note(self._note)
-        if self._arguments.verbose and self._arguments.progress != "json":
+        if self._arguments.verbose and not self._arguments.quiet and self._arguments.progress != "json":
             say(f"  policy {snapshot.policy}, seed {snapshot.seed}")
             if snapshot.spark.used and self._options.spark_log is not None:
                 say(f"  Spark's log is in {self._options.spark_log}")

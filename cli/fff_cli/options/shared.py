@@ -123,10 +123,6 @@ CacheTtl = Annotated[
 Verbose = Annotated[
     bool, option("-v --verbose", "More messages on standard error; tracebacks.", panel=_WATCH)
 ]
-#: What `explain` takes beside, so that a query is explained as it was typed, and does nothing with.
-UnusedText = Annotated[str | None, typer.Option(hidden=True)]
-UnusedFile = Annotated[str | None, typer.Option("-O", "--output-file", hidden=True)]
-UnusedSwitch = Annotated[bool | None, typer.Option(hidden=True)]
 
 
 class SharedOptions:

@@ -42,7 +42,7 @@ ENDINGS = {
 }
 
 
-def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> str:
+def choose_format(asked: str | None, file: Path | None, *, terminal: bool, safe_csv: bool = False) -> str:
     """The format asked for, else by the file's ending, else by where the output goes; raises UsageError."""
     if asked is not None:
         if asked not in FORMATS:
@@ -58,6 +58,8 @@ def choose_format(asked: str | None, file: Path | None, *, terminal: bool) -> st
         asked = "table" if terminal else "csv"
     if asked in BINARY_FORMATS and file is None and terminal:
         raise UsageError(f"{asked} is not for terminals", hint="redirect it, or name a file with -O")
+    if safe_csv and asked not in ("csv", "tsv", "table"):  # a terminal's default
+        raise UsageError(f"--safe-csv is for CSV and TSV, and this is {asked}", hint="leave it out")
     check_installed(asked)
     return asked
 

@@ -37,9 +37,11 @@ _BROKEN = "the server's answer broke off: what was written is not the whole resu
 #: What is the server's to say, by the names of the options; and what they are unless they are given.
 _SERVERS = {
     **dict.fromkeys(("sources", "cache", "cache_ttl", "record", "replay", "replay_speed"), None),
-    **dict.fromkeys(("checkpoint", "spark_master", "spark_remote"), None),
+    **dict.fromkeys(("checkpoint", "spark_master", "spark_remote", "memory_limit"), None),
     "warm": True,
 }
+#: What is done here, and only beside an engine.
+_HERE = ("pager", "live", "append", "upsert", "partition_by", "refreshable")
 _SENT = (*("policy", "seed", "semantics", "deadline", "max_requests"), *("prefer", "prioritize"))
 
 
@@ -106,10 +108,11 @@ def run_remote(server: str, options: Mapping[str, Any]) -> int:
             raise UsageError(
                 f"--{option} is the server's to say", hint="leave it out, or run it here: --server ''"
             )
-    if options["pager"] or options["live"] or options["progress"] == "json":
+    here = [f"--{name.replace('_', '-')}" for name in _HERE if options[name]]
+    if here or options["progress"] == "json":
         raise UsageError(
-            "--pager, --live and --progress json do not go with --server",
-            hint="leave them out, or run it here",
+            f"{here[0] if here else '--progress json'} does not go with --server",
+            hint="leave it out, or run it here: --server ''",
         )
     texts = sql_texts(options["sql"], options["files"] or ())
     if len(texts) > 1:
@@ -118,7 +121,8 @@ def run_remote(server: str, options: Mapping[str, Any]) -> int:
     if file is not None and is_folder(file):
         raise UsageError("a server writes no folder", hint="name a file with -O, or run it here: --server ''")
     options = {**options, "output_file": None if file is None else Path(file)}
-    chosen = choose_format(options["output"], options["output_file"], terminal=is_terminal(sys.stdout))
+    terminal, safe_csv = is_terminal(sys.stdout), options["safe_csv"]
+    chosen = choose_format(options["output"], options["output_file"], terminal=terminal, safe_csv=safe_csv)
     return _RemoteRun(connector(server), options, texts[0], chosen).run()
 
 

@@ -56,9 +56,10 @@ def run_shell(arguments: QueryArguments) -> int:
 async def _session(arguments: QueryArguments, progress: Progress, interrupts: SessionInterrupts) -> int:
     from fff_cli.run.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
 
-    arguments.check_spark()
+    arguments.check()
     typing = is_terminal(sys.stdin)
-    chosen = choose_format(arguments.output, None, terminal=typing and is_terminal(sys.stdout))
+    terminal, safe_csv = typing and is_terminal(sys.stdout), arguments.safe_csv
+    chosen = choose_format(arguments.output, None, terminal=terminal, safe_csv=safe_csv)
     params = parse_params(arguments.params)
     with interrupts.watching():
         async with open_federation(

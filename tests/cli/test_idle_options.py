@@ -1,0 +1,64 @@
+"""No option is taken that would do nothing: it is refused, and told where it belongs."""
+
+from __future__ import annotations
+
+import pytest
+
+from fff_cli import app
+from fff_cli.options.checkpoint import begin
+
+SQL, SERVER = "SELECT 1", ("--server", "http://127.0.0.1:1")
+OF_A_RUN = "is for a run, and this is none\n  add --analyze"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("explain", SQL, *SERVER), "fff explain has no --server, which is for fff query: leave it out"),
+        (("explain", SQL, "-qO", "x"), "fff explain has no -O, which is for fff query: leave it out"),
+        (("-s", "a.yaml", "query", SQL), "fff has no -s, which is for fff query: write it behind that"),
+        (("explain", SQL, "--no-live"), "fff explain has no --no-live, which is for fff query: leave it out"),
+        (("watch", SQL, "--upsert", "a"), "fff watch has no --upsert, which is for fff query: leave it out"),
+        (("shell", "--checkpoint", "a"), "fff shell has no --checkpoint, which is for fff query: leave it out"),
+        (("source", "list", "-p", "a=1"), "fff source list has no -p, which is for fff query: leave it out"),
+        *(
+            (("explain", SQL, *option), f"{option[0]} {OF_A_RUN}")
+            for option in (
+                *(("--deadline", "9"), ("--seed", "1"), ("--policy", "none"), ("--prefer", "fast")),
+                *(("--report", "r"), ("--record", "r"), ("--on-source-error", "fail"), ("--no-warm",)),
+                *(("--memory-limit", "1GB"), ("--semantics", "paper"), ("--spark-master", "m")),
+            )
+        ),
+        (("query", SQL, "--rows", "3", "-O", "x.csv"), "--rows and -O exclude each other\n  use one of the two, or say LIMIT"),
+        (("query", SQL, "--pager", "-O", "x.csv"), "--pager and -O exclude each other"),
+        (("query", SQL, "--live", "-q"), "--live and -q exclude each other"),
+        (("query", SQL, "--live", "--progress", "off"), "--live and --progress off exclude each other"),
+        (("query", SQL, "--safe-csv", "-O", "x.parquet"), "--safe-csv is for CSV and TSV, and this is parquet"),
+        (("query", SQL, *SERVER, "--rows", "3", "-O", "x.csv"), "--rows and -O exclude each other"),
+        (("query", SQL, *SERVER, "--safe-csv", "-o", "json"), "--safe-csv is for CSV and TSV, and this is json"),
+        (("query", SQL, *SERVER, "--append", "-O", "x.csv"), "--append does not go with --server"),
+        (("query", SQL, *SERVER, "--upsert", "a", "-O", "x.csv"), "--upsert does not go with --server"),
+        (("query", SQL, *SERVER, "--refreshable", "-O", "x.csv"), "--refreshable does not go with --server"),
+        (("query", SQL, *SERVER, "--partition-by", "a", "-O", "x"), "--partition-by does not go with --server"),
+        (("query", SQL, *SERVER, "--memory-limit", "1GB"), "--memory-limit is the server's to say"),
+    ],
+)  # fmt: skip
+def test_an_option_that_would_do_nothing_is_refused(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("kept")
+    assert app.run(arguments) == 2
+    out, told = capsys.readouterr()
+    assert (out, told[: len(said) + 7]) == ("", f"error: {said}")
+    assert len(told.splitlines()) <= 2
+    assert (tmp_path / "x.csv").read_text() == "kept"
+
+
+@pytest.mark.parametrize("begun", [(SQL,), ("-f", "a.sql")])
+@pytest.mark.parametrize("more", [("-f", "b.sql"), ("SELECT 2",)])
+def test_what_is_gone_on_with_takes_no_other_sql(begun, more, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").mkdir()
+    begin(tmp_path / "kept", ["query", *begun], [SQL], 1)
+    assert app.run(["resume", "kept", *more]) == 2
+    told = capsys.readouterr().err
+    assert "a checkpoint has its SQL" in told or "Got unexpected extra argument" in told
