@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from fff_cli.options.checkpoint import Begun
 
 ABORTED = 130
+_NARROWEST = 60  # columns in which rich's tables of options can be read
 #: What typer raises for wrong options: click's own class in some versions, a copy of it in others.
 _UsageMistake = typer.BadParameter.__mro__[2]
 #: What is said of values of options, in words for those who do not know the library that reads them.
@@ -303,7 +306,10 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
     """Run a command line (without the program's name); the exit code. `begun`: what it goes on with."""
     # On a terminal rich draws the help; a pipe gets plain text, and does not wait for rich.
     drawn = (
-        sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+        sys.stdout is not None
+        and sys.stdout.isatty()
+        and os.environ.get("TERM") not in (None, "", "dumb")
+        and shutil.get_terminal_size().columns >= _NARROWEST
     )
     app.rich_markup_mode = "rich" if drawn else None
     try:
@@ -317,6 +323,9 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence: a traceback only for those who ask
         if isinstance(error, _UsageMistake):
             return _usage(error)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            print(f"error: cannot write the result: {error.strerror}", file=sys.stderr)
+            return 2
         if {"-v", "--verbose"} & set(arguments):
             traceback.print_exc()
         else:
@@ -334,9 +343,10 @@ def _without_bool(command: Any) -> None:
         _without_bool(below)
 
 
-def _options_of_query(context: Any) -> set[str]:
-    query = context.find_root().command.commands["query"]
-    return {name for param in query.params for name in (*param.opts, *param.secondary_opts)}
+def _names(command: Any) -> set[str]:
+    """The names of a command's options."""
+    params = getattr(command, "params", ())
+    return {name for param in params for name in (*param.opts, *param.secondary_opts)}
 
 
 def _usage(error: Exception) -> int:
@@ -353,9 +363,13 @@ def _usage(error: Exception) -> int:
         name: str = error.option_name  # type: ignore[attr-defined]
         close = difflib.get_close_matches(name, error.possibilities or (), n=1, cutoff=0.7)  # type: ignore[attr-defined]
         text = f"No such option: {name}{f'; did you mean {close[0]}?' if close else ''}"
-        if name in _options_of_query(context):
+        if context is not None and name in _names(context.find_root().command.commands["query"]):
             next_step = "write it behind that" if path == "fff" else "leave it out"
             text = f"{path} has no {name}, which is for fff query: {next_step}"
+    if "unexpected extra argument" in text and {"-f", "--file"} <= _names(getattr(context, "command", None)):
+        text = f'{text}: put the SQL into quotes, as in {path} "SELECT …"'
+    if re.match(r"No such command '(select|with|from|values|[^']* )", text, re.IGNORECASE):
+        text = f"{text.partition('. ')[0].rstrip('.')}; SQL is for fff query"
     for pattern, plain in _PLAIN_WORDS:
         text = re.sub(pattern, plain, text)
     from fff_cli.run.progress import say_words  # noqa: PLC0415 - for mistakes alone

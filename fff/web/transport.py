@@ -23,6 +23,7 @@ from weakref import WeakSet
 import aiohttp
 from aiohttp.client_exceptions import UnixClientConnectorError
 from aiohttp.http import HttpProcessingError
+from aiohttp.http_exceptions import BadStatusLine
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -167,9 +168,11 @@ class Network:
         except _socks_failures() as error:
             raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
         except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
-            raise WireError(
-                f"connection broken: {_plain(error)}", again=True, stale=attempt.is_stale(out)
-            ) from error
+            text, hint = f"connection broken: {_plain(error)}", None
+            if isinstance(error.__cause__, BadStatusLine):
+                text = "what listens there does not speak HTTP"
+                hint = "check the port in base_url, and whether it wants https://"
+            raise WireError(text, again=True, stale=attempt.is_stale(out), hint=hint) from error
 
     async def _exchange(self, out: Outgoing, attempt: _Attempt) -> RawResponse:
         """A request over a connection of its own or a kept one, and its answer to the end."""

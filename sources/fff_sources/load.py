@@ -197,7 +197,12 @@ def _files(
 def _folder_or_file(path: Path, cwd: Path) -> list[Path]:
     full = cwd / path.expanduser()
     if full.is_dir():
-        return _folder(full)
+        if files := _folder(full):
+            return files
+        raise UsageError(
+            f"{path}: no spec is in this folder: no file that ends in .yaml or .yml",
+            hint="name another one with -s, or write one: fff source init URL",
+        )
     if not full.exists():
         close = [full.with_name(full.name + ending) for ending in sorted(_ENDINGS)]
         near = next((path.with_name(one.name) for one in close if one.is_file()), None)

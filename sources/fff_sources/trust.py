@@ -89,7 +89,10 @@ class TrustStore:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replaced(path, json.dumps({"version": _VERSION, "specs": dict(specs)}, indent=1).encode())
         except OSError as error:
-            raise self._unusable(path, error.strerror or "cannot be written") from error
+            raise UsageError(
+                f"cannot write {str(path)!r}: {error.strerror}",
+                hint="set XDG_CONFIG_HOME to a folder of yours",
+            ) from error
 
     @staticmethod
     def _unusable(path: Path, reason: str) -> UsageError:

@@ -79,7 +79,7 @@ def test_parameters(publish: Publish) -> None:
     assert one.params == {"Bound": 10, "word": "x1"}
     assert sorted(rows_of(one)) == [1, 6]
     assert "x1" not in repr(one)
-    with pytest.raises(fff.UsageError, match=r"param\.Bound: 'x' is not a int"):
+    with pytest.raises(fff.UsageError, match=r"param\.Bound: 'x' is not an int"):
         job(spec, query=sql, **{"param.bound:int": "x"})
 
 

@@ -47,6 +47,14 @@ def stats(capfd):
     return json.loads(out), err
 
 
+def test_where_nothing_can_be_kept_is_told_and_the_query_runs(home, capfd):
+    (home / ".cache").write_text("no folder")
+    assert run(["query", "SELECT 1 AS one", "--cache"]) == 0
+    assert "warning: nothing can be kept in " in capfd.readouterr().err
+    assert run(["query", "SELECT 1 AS one", "--cache", "-q"]) == 0
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.slow
 def test_a_second_command_sends_nothing(counted, home, capfd):
     rows, *counts = counted()

@@ -87,6 +87,18 @@ def test_commands_run_and_print_what_the_page_says(block, shell):
     check(block, shell)
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_session_that_the_page_of_the_shell_shows_is_one(shell):
+    [session] = [block.body for block in blocks(["docs/shell.md"]) if block.body.startswith("$ fff shell")]
+    sql = "".join(re.findall(r"^(?:fff|\.\.\.)> (.*\n)", session, re.MULTILINE))
+    done = shell(f"echo '{sql}' | fff shell -o csv")
+    shown = [re.findall(r"[\w.]+", line) for line in session.splitlines() if line.startswith("│")]
+    assert sorted(line.split(",") for line in done.stdout.splitlines()) == sorted(shown)
+    assert re.search(r"\d+ rows in .* s, \d+ requests", session)[0].split(" in ")[0] in done.stderr
+    assert session.splitlines()[-2].split(" s, ")[1] == done.stderr.splitlines()[-1].split(" s, ")[1]
+
+
 def test_every_command_block_is_run_or_says_why_not():
     unmarked = [
         f"{block.page}:{block.line}"

@@ -156,6 +156,12 @@ def test_nothing_is_drawn_by_rich_where_nobody_looks():
     assert done.stdout.splitlines()[-1] == "[0, 3, 0, 1, 4, 0]", done.stderr
 
 
+def test_on_a_narrow_terminal_help_is_no_table_of_cut_words():
+    with Terminal((*REAL, "query", "--help"), columns=30, lines=20) as terminal:
+        assert terminal.finish() == 0
+        assert "│" not in terminal.text
+
+
 def test_on_a_terminal_help_comes_in_groups():
     with Terminal((*REAL, "query", "--help"), columns=100, lines=80) as terminal:
         assert terminal.finish() == 0

@@ -51,7 +51,7 @@ def test_values_have_types(text, value):
         (["1a=2"], "not of the form NAME=VALUE"),
         (["a=1", "a=2"], "-p a: given twice"),
         (["a:json=1"], "-p a: unknown type 'json'"),
-        (["a:int=x"], "-p a: 'x' is not a int"),
+        (["a:int=x"], "-p a: 'x' is not an int"),
         (["a:decimal=x"], "-p a: 'x' is not a decimal"),
         (["a:boolean=yes"], "-p a: 'yes' is not a boolean"),
         (["a:date=2020-02-30"], "-p a: '2020-02-30' is not a date"),

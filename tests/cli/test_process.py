@@ -73,7 +73,12 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
         (("query", "rows 1", "-o", "xml"), 2, "error: unknown output format 'xml'\n  one of table, csv"),
         (("query", "rows 1", "-O", "x.what"), 2, "error: cannot tell the format from the ending of 'x.what'"),
         (("query", "rows 1", "-O", "nowhere/x.csv"), 2, "error: cannot write 'nowhere/x.csv': No such file or directory\n  name a file"),
-        (("query", "rows 1", "--report", "nowhere/x"), 2, "error: cannot write 'nowhere/x': there is no such folder\n  make the folder"),
+        (("query", "rows 1", "--report", "nowhere/x"), 2, "error: cannot write 'nowhere/x': there is no such folder\n  name a file"),
+        (("query", "rows 1", "--report", "/tmp"), 2, "error: cannot write '/tmp': it is a folder\n  name a file"),
+        (("query", "rows", "1"), 2, "error: Got unexpected extra argument(s) (1): put the SQL into quotes, as in fff query"),
+        (("query", "'\udce9'"), 2, "error: the SQL is not UTF-8 text"),
+        (("query", "select :x", "-p", "x=\udce9"), 2, "error: the value of -p is not UTF-8 text"),
+        (("SELECT 1",), 2, "error: No such command 'SELECT 1'; SQL is for fff query"),
         (("query", "rows 1", "-p", "zip"), 2, "error: -p zip: not of the form NAME=VALUE"),
         (("query", "rows 1; rows 2", "-o", "parquet"), 2, "error: several statements have several results, and a parquet file holds one"),
         (("query", "rows 1", "--spark-master", "x", "--spark-remote", "y"), 2, "error: --spark-master and --spark-remote exclude"),
@@ -111,6 +116,39 @@ def test_files_that_nothing_reads_are_told(tmp_path, monkeypatch, capfd):
     assert said("race.yaml").startswith("error: 'race.yaml' is the name of a file, and no SQL\n  -f FILE")
     (tmp_path / "race.yaml").unlink()
     assert "nothing reads it" not in said("SELECT a FROM horses")
+
+
+def test_what_is_typed_is_read_as_utf_8_whatever_the_locale():
+    plain = environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = subprocess.run(
+        [sys.executable, "-m", "fff_cli", "query", "-q", "SELECT 'ä' AS a, :b AS b", "-p", "b=é"],
+        env=plain,
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout.decode() == "a,b\nä,é\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device")
+def test_help_that_cannot_be_written_is_an_error_in_words():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fff_cli", "--help"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, b"error: cannot write the result: No space left on device\n")
+
+
+def test_hints_for_a_file_that_is_not_there(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "none").mkdir()
+    assert run_here(["query", "SELECT 1", "-s", "none"]) == 2
+    assert "no spec is in this folder" in capfd.readouterr().err
+    for name, hint in (
+        ("data\\zips.csv", "a backslash makes the next character another: write / or \\\\"),
+        ("https://x.org/y.csv", "fff source init https://x.org/y.csv drafts"),
+    ):
+        assert run_here(["query", f"SELECT * FROM '{name}'"]) == 1
+        assert hint in capfd.readouterr().err
 
 
 @pytest.mark.slow

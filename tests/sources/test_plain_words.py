@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -44,6 +45,12 @@ def test_xml_in_the_place_of_json_is_told_with_the_setting_for_it():
     assert diagnosis(b"\n<rss><a/></rss>", "json", None, "")[0] == "it is XML"
     assert "format: xml" in diagnosis(b"<rss/>", "json", None, "")[1]
     assert diagnosis(b"<rss/>", "xml", None, "") == (None, None)
+
+
+def test_a_packed_answer_is_told_as_that():
+    problem, hint = diagnosis(gzip.compress(b"[]"), "json", None, "")
+    assert problem == "it is compressed, and does not say so"
+    assert "decode: gzip" in hint
 
 
 def test_half_an_answer_is_told_as_that():

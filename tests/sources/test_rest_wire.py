@@ -364,6 +364,7 @@ async def test_parquet_xml_and_html(serve: Serve, read: Read) -> None:
         ("<html>log in</html>", "json", "the answer is not valid json"),
         ('{"error": "quota"}', "json", "the answer has no 'items'"),
         ('{"items": 5}', "json", "record 1: 5 is not an object"),
+        ('{"items": [1]}', "json", "a column that is a value by itself has path: $"),
         ('{"items": [{"id": 1}]} trailing', "json", "not valid json"),
         ('{"items": [{"id": "x\xff"}]}', "json", ""),
         ('{"id": 1}\n{"id": ', "ndjson", "line 2"),
@@ -390,6 +391,33 @@ async def test_malformed_bodies_are_one_clear_error(
     assert message in str(error.value)
     assert server.url in str(error.value)
     assert len(server.asked) == 1, "a malformed answer is not asked for again"
+
+
+async def test_an_answer_that_calls_itself_csv_is_told_with_the_setting_for_it(
+    serve: Serve, read: Read
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text="id,zip\n1,2\n", content_type="text/csv")
+
+    server = await serve(handler)
+    reader = read(source(server.url, f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r}}}}}}"))
+    with pytest.raises(SourceError, match="declare format: csv in the endpoint"):
+        await reader.scan("t")
+
+
+async def test_what_speaks_no_http_is_told_as_that(read: Read) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        client = ", retry: {max_attempts: 1}"
+        spec = source(
+            f"http://127.0.0.1:{port}", f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r}}}}}}", client
+        )
+        with pytest.raises(SourceError, match=r"does not speak HTTP.*\n.*check the port in base_url"):
+            await read(spec).scan("t")
 
 
 # ------------------------------------------------------------------------------------------------------------ lookups

@@ -115,11 +115,10 @@ def choose_progress(arguments: QueryArguments) -> Progress:
 
 def _check(arguments: QueryArguments) -> Plan:
     texts = arguments.texts or sql_texts(arguments.sql, arguments.files)
-    if arguments.report is not None and not arguments.report.resolve().parent.is_dir():
-        raise UsageError(
-            f"cannot write {str(arguments.report)!r}: there is no such folder",
-            hint="make the folder first, or name another file with --report",
-        )
+    if (report := arguments.report) is not None and (report.is_dir() or not report.resolve().parent.is_dir()):
+        why = "it is a folder" if report.is_dir() else "there is no such folder"
+        hint = "name a file in a folder that is there with --report"
+        raise UsageError(f"cannot write {str(report)!r}: {why}", hint=hint)
     arguments.check()
     check_taping(arguments)
     check_checkpoint(arguments)

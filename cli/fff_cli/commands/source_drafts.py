@@ -25,6 +25,8 @@ def init_source(
     """Draft a spec and write it to standard output or a file that is not there yet; tell what was doubtful."""
     if file is not None and file.exists():
         raise UsageError(f"{file} exists already", hint="name another file with -O, or remove that one")
+    if file is not None and not file.resolve().parent.is_dir():
+        raise UsageError(f"cannot write {str(file)!r}: there is no such folder", hint="make the folder first")
     if name is not None and not is_source_name(name):
         raise UsageError(f"{name!r} cannot name a source: letters, digits and _, no digit in front")
     draft = asyncio.run(_draft(url, openapi, name, _headers(headers)))
@@ -33,7 +35,13 @@ def init_source(
     if file is None:
         emit(text)
     else:
-        file.write_text(text, encoding="utf-8")
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            emit(text)  # asking again would be the dearer way
+            raise UsageError(
+                f"cannot write {str(file)!r}: {error.strerror}", hint="name another file with -O"
+            ) from error
     for line in draft.unsure:
         say_words(f"unsure: {line}")
     for variable in dict.fromkeys(draft.variables):

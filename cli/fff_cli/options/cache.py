@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from fff.errors import UsageError
 from fff.options import OpenOptions
 from fff_cli.options.arguments import QueryArguments
@@ -32,4 +34,21 @@ def cache_of(arguments: QueryArguments) -> OpenOptions:
     if arguments.refreshable and arguments.cache is None:
         # What is asked for again is sent only if it has changed, where the source can tell.
         return {"cache": True, "cache_ttl": arguments.cache_ttl}
+    if (arguments.cache or arguments.cache_ttl is not None) and not arguments.quiet:
+        _warn_of_no_place()
     return {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}
+
+
+def _warn_of_no_place() -> None:
+    """Tell where nothing can be kept: runs go on without."""
+    from fff.access.disk.folder import cache_folder, made  # noqa: PLC0415
+    from fff_cli.run.progress import say_words  # noqa: PLC0415
+
+    folder = cache_folder(os.environ)
+    try:
+        usable = folder is not None and made(folder) and os.access(folder, os.W_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        where = f"in {str(folder)!r}" if folder is not None else "without a home folder"
+        say_words(f"warning: nothing can be kept {where}: set XDG_CACHE_HOME to a folder of yours")

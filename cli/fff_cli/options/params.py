@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from fff.errors import UsageError
 from fff.sql.syntax.param_types import inferred, typed
+from fff_cli.options.texts import typed_text
 
 _FORM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
 
@@ -23,7 +24,8 @@ _FORM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", r
 def parse_params(texts: Iterable[str]) -> dict[str, object]:
     """The values of all `-p` options by name; raises UsageError for a form, type or name that will not do."""
     params: dict[str, object] = {}
-    for text in texts:
+    for word in texts:
+        text = typed_text(word, "the value of -p")
         match = _FORM.fullmatch(text)
         if match is None:
             raise UsageError(f"-p {text}: not of the form NAME=VALUE", hint="for example -p zip=94704")

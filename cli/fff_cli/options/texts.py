@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
             f"{sql!r} is the name of a file, and no SQL", hint="-f FILE reads SQL, -s FILE a spec of sources"
         )
     if sql is not None:
-        texts: tuple[str, ...] = (sql,)
+        texts: tuple[str, ...] = (typed_text(sql, "the SQL"),)
     elif files:
         texts = tuple(_standard_input() if file == Path("-") else read_text(file) for file in files)
     elif sys.stdin is not None and not is_terminal(sys.stdin):
@@ -33,6 +34,18 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
             "the SQL is empty", hint="give it as an argument, with -f FILE, or on standard input"
         )
     return texts
+
+
+def typed_text(word: str, what: str) -> str:
+    """A word of the command line, whose bytes are UTF-8 whatever the locale says; raises UsageError where they are not."""
+    if word.isascii() or all(not "\ud800" <= char <= "\udfff" for char in word):
+        return word
+    try:
+        return os.fsencode(word).decode()
+    except UnicodeError:
+        raise UsageError(
+            f"{what} is not UTF-8 text", hint="type it in a terminal of UTF-8, or -f FILE"
+        ) from None
 
 
 def _standard_input() -> str:

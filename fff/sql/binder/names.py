@@ -140,7 +140,7 @@ def find_table(
         return tables[0]
     unread = catalog.unread()
     elsewhere = (
-        f"{' and '.join(unread)} in this folder may have it, and nothing reads it: -s {unread[0]}"
+        f"{' and '.join(unread[:3])}{' and others' if len(unread) > 3 else ''} in this folder may have it, and nothing reads it: -s {unread[0]}"
         if unread
         else ""
     )
@@ -157,6 +157,8 @@ def find_table(
     if absent is not None and (
         len(parts) > 1 or not name.isidentifier()
     ):  # so a file is called, and no table
+        if "\\" in statement.sql[span.start : span.end]:
+            absent += "\n  a backslash makes the next character another: write / or \\\\"
         raise statement.error(f"unknown table {name}", span, hint=absent)
     hint = f"did you mean {' or '.join(close)}?" if close else absent or _WHERE_TABLES_COME_FROM
     if unread:
@@ -248,6 +250,8 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
         _suggest(names[0], known)
         or f"tables in reach here: {_listed([qualified(one.alias) for one in scope.relations])}"
     )
+    if len(scope.relations) == 1 and not hint.startswith("did"):
+        hint = f"{qualified(scope.relations[0].alias)} has {_listed([name for _, name in columns])}; a text is written '{names[0]}'"
     raise statement.error(f"unknown column {names[0]}", place, hint=hint)
 
 

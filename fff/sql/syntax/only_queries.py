@@ -30,6 +30,7 @@ _REFUSED: dict[type[Node], str] = {
     exp.MatchRecognize: "MATCH_RECOGNIZE is not supported",
     exp.Connect: "CONNECT BY is not supported",
     exp.PreWhere: "PREWHERE is not supported",
+    exp.Fetch: "FETCH is not supported: write LIMIT",
 }
 #: Functions that run a method of any Java class.
 _REFLECTION = frozenset({"java_method", "reflect", "try_reflect"})
@@ -129,6 +130,14 @@ def _check(text: str, tokens: Sequence[Token], node: Node) -> None:
     if isinstance(node, exp.Select) and not node.expressions:
         raise QueryError(
             "syntax error: SELECT names no column", sql=text, span=_word_place(tokens, ("SELECT",))
+        )
+    if isinstance(node, exp.Array) and "value_constructor" in node.args:
+        opening = next((token_span(one) for one in tokens if one.token_type is TokenType.L_BRACKET), None)
+        raise QueryError(
+            "syntax error: nothing stands in brackets like these",
+            sql=text,
+            span=opening,
+            hint="a name is written `name`, an array array(1, 2)",
         )
     if isinstance(node, exp.Anonymous):
         name = (node.this if isinstance(node.this, str) else node.this.name).lower()

@@ -41,7 +41,9 @@ def typed(what: str, kind: str, text: str) -> object:
     try:
         return convert(text)
     except (ValueError, InvalidOperation) as error:
-        raise UsageError(f"{what}: {text!r} is not a {kind.lower()}") from error
+        name = f"{'an' if kind.lower() == 'int' else 'a'} {kind.lower()}"
+        hint = f"one is written {_WRITTEN[kind.lower()]}"
+        raise UsageError(f"{what}: {text!r} is not {name}", hint=hint) from error
 
 
 def boolean_of(text: str) -> bool:
@@ -56,6 +58,13 @@ def _timestamp(text: str) -> dt.datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
 
 
+_WRITTEN = {
+    **dict.fromkeys(("int", "bigint"), "42 or -1"),
+    **dict.fromkeys(("double", "decimal"), "0.50 or 1e-3"),
+    "boolean": "true or false",
+    "date": "2020-02-29",
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), "2020-02-29T08:00"),
+}
 _TYPES: dict[str, Callable[[str], object]] = {
     "string": str,
     "int": int,

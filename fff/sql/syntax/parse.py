@@ -13,6 +13,8 @@ from fff.sql.syntax.function_arities import ARITIES
 from fff.sql.syntax.only_queries import check_reads, foreign_before, refuse_foreign
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.statement import (
+    TYPESET,
+    TYPESET_FOR,
     Node,
     ParseError,
     SqlglotError,
@@ -78,6 +80,7 @@ def _parsed(text: str) -> Statement:
         tokens.pop()
     if not tokens:
         raise QueryError("there is no SQL to run")
+    _refuse_typeset(text, tokens)
     refuse_foreign(text, tokens)
     several = next((token for token in tokens if token.token_type is TokenType.SEMICOLON), None)
     if several is not None:
@@ -91,7 +94,22 @@ def _parsed(text: str) -> Statement:
     return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
 
 
+def _refuse_typeset(text: str, tokens: Sequence[Token]) -> None:
+    """What word processors and web pages make of quotation marks and hyphens."""
+    for token in tokens:
+        found = TYPESET.search(text, token.start, token.end + 1)
+        if found is not None and set("'\"`/").isdisjoint(text[token.start : token.end + 1]):  # none is quoted
+            raise QueryError(
+                f"syntax error: {found[0]} is no mark of SQL",
+                sql=text,
+                span=Span(found.start(), found.end()),
+                hint=f"write {TYPESET_FOR[found[0]]}, as keyboards do",
+            )
+
+
 def _refuse_dangling_commas(text: str, tokens: Sequence[Token]) -> None:
+    if tokens[-1].token_type in (TokenType.GROUP_BY, TokenType.ORDER_BY):
+        raise _nothing_behind(text, tokens[-1])
     for token, after in pairwise(tokens):
         if token.token_type is TokenType.COMMA and after.token_type in _NOT_AFTER_COMMA:
             raise QueryError(
@@ -171,14 +189,18 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
         takes = f"at {'most' if counts else 'least'} {most} argument{'' if most == 1 else 's'}, not {count}"
         return QueryError(f"{called.text} takes {takes}", sql=text, span=token_span(called))
     if token is tokens[-1] and token.token_type not in _ENDING:
-        return QueryError(
-            f'syntax error: nothing stands behind "{token.text}"',
-            sql=text,
-            span=token_span(token),
-            hint=f"write what belongs there, or leave {token.text} out",
-        )
+        return _nothing_behind(text, token)
     meant = _meant(tokens, at)
     return QueryError(f'syntax error at "{token.text}"', sql=text, span=token_span(token), hint=meant)
+
+
+def _nothing_behind(text: str, token: Token) -> QueryError:
+    return QueryError(
+        f'syntax error: nothing stands behind "{token.text}"',
+        sql=text,
+        span=token_span(token),
+        hint=f"write what belongs there, or leave {token.text} out",
+    )
 
 
 def _called(tokens: Sequence[Token], at: int) -> Token | None:
@@ -199,6 +221,8 @@ def _called(tokens: Sequence[Token], at: int) -> Token | None:
 def _meant(tokens: Sequence[Token], at: int) -> str:
     """What may have been meant where the parser stopped: a mistyped word is often taken for an alias before it stops."""
     stopped, before = tokens[at], tokens[max(at - 1, 0)]
+    if before.text.upper() == "TOP":
+        return f"write LIMIT {stopped.text} at the end of the query"
     if before.text.upper() in _WANT_BY:
         return f"did you mean {before.text.upper()} BY?"
     for token in (stopped, before):

@@ -156,6 +156,10 @@ _SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in
 setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
 setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
+#: What word processors write in place of marks that SQL knows.
+_STRAIGHT = {"'": "‘’‚‛", "' (or ` around a name)": "“”„‟«»", "-- or -": "—", "-": "–−"}  # noqa: RUF001 - those that look alike
+TYPESET_FOR = {mark: meant for meant, marks in _STRAIGHT.items() for mark in marks}
+TYPESET = re.compile(f"[{''.join(TYPESET_FOR)}]")
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 #: `window(…)` is a function, `window.start` a column that it makes.
@@ -346,8 +350,10 @@ def tokenize(text: str) -> tuple[Token, ...]:
         if start is None:
             raise QueryError("syntax error: this cannot be read as SQL", sql=text, span=Span(0, 1)) from error
         what = {"`": "quoted name", "/": "comment"}.get(text[start], "string")
+        typeset = TYPESET.search(text, start)
+        hint = f"{typeset[0]} ends none: write {text[start]}" if typeset and what != "comment" else None
         raise QueryError(
-            f"syntax error: this {what} does not end", sql=text, span=Span(start, start + 1)
+            f"syntax error: this {what} does not end", sql=text, span=Span(start, start + 1), hint=hint
         ) from error
 
 

@@ -78,6 +78,8 @@ class NamedFiles:
         """That there is no such file, of a name behind a format, or like that of a file or of one that is there."""
         if name.lower() == STANDARD_INPUT and self.name == FILES:
             return "nothing is piped in"
+        if "://" in name:
+            return f"an address is no table; fff source init {name} drafts a spec that has one"
         path, close = self._cwd / name, []
         if self.name == FILES and path.is_file():
             with contextlib.suppress(OSError), path.open("rb") as file:

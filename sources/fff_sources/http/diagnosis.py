@@ -22,6 +22,14 @@ _BEGINS_LIKE_HTML = re.compile(
 )
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
+#: Formats as answers call them.
+_NAMED = {
+    **dict.fromkeys(("text/csv", "application/csv", "text/tab-separated-values"), "csv"),
+    **dict.fromkeys(("application/x-ndjson", "application/ndjson", "application/jsonl"), "ndjson"),
+    **dict.fromkeys(("application/xml", "text/xml"), "xml"),
+    "application/json": "json",
+}
+_GZIP = b"\x1f\x8b"
 _TITLE_WIDTH = 80  # characters
 _SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
@@ -57,7 +65,9 @@ class Explained:
             case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
                 problem, hint = diagnosis(body, name, self._encoding, str(error))
-                text = origin.redact(problem or _short(error))
+                text, named = origin.redact(problem or _short(error)), _NAMED.get(kind.strip().lower())
+                if hint is None and named not in (None, name):
+                    hint = f"declare format: {named} in the endpoint, as the answer calls itself"
                 return origin.error(f"the answer is not valid {name} ({kind}): {text}", hint)
             case NoRecordsError():
                 text = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
@@ -91,6 +101,8 @@ def diagnosis(body: bytes, form: str, encoding: str | None, error: str) -> tuple
             "it is a page of HTML" + (f", titled {title!r}" if title else ""),
             "a wrong path, a login or a guard against robots answers so: look at the address in a browser",
         )
+    if body.startswith(_GZIP):
+        return "it is compressed, and does not say so", "declare it in the endpoint: decode: gzip"
     if form in ("json", "ndjson", "csv") and encoding is None and not _is_utf8(body):
         return (
             "it is not in UTF-8",

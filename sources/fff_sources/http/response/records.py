@@ -325,8 +325,11 @@ class RecordDecoder:
             return
         row, name, text = min(faults, key=lambda fault: fault[0])
         place = f"column {name!r} of record" if name is not None else "record"
-        strange_shape = name is None and NONE_OF_THEM in text
-        other = "have data_selector name where the records are" if strange_shape else "declare another type"
+        other = "declare another type"
+        if name is None:
+            other = "have data_selector name where the records are"
+            if NONE_OF_THEM not in text:
+                other += " (a column that is a value by itself has path: $)"
         raise origin.error(
             f"{place} {origin.start + row + 1}: {text}",
             f"{other}, or set on_bad_record: null or skip on the table",
