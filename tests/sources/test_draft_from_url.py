@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,23 @@ async def test_a_text_in_an_old_encoding_is_drafted_with_it(serve: Serve) -> Non
     told = web.Response(body=csv, headers={"Content-Type": "text/csv; charset=iso-8859-1"})
     _, source, _ = await drafted(serve, "/r", lambda _: told)
     assert "encoding" not in endpoint(source), "the answer says it"
+
+
+@pytest.mark.parametrize(("kind", "form"), [("application/gzip", "json"), ("application/octet-stream", "csv")])
+async def test_a_packed_answer_that_does_not_say_so_is_drafted_with_it(
+    serve: Serve, kind: str, form: str
+) -> None:
+    body = gzip.compress(b'[{"id": 1}, {"id": 2}]' if form == "json" else b"id,name\n1,a\n2,b\n")
+    _, source, _ = await drafted(serve, "/r", lambda _: web.Response(body=body, content_type=kind))
+    assert (endpoint(source)["decode"], endpoint(source).get("format", "json")) == ("gzip", form)
+    with pytest.raises(SourceError, match=r"the answer is packed \(gzip\)"):
+        await drafted(serve, "/r", lambda _: web.Response(body=body[:-9], content_type=kind))
+
+
+async def test_csv_as_plain_text_may_have_lines_in_quotes(serve: Serve) -> None:
+    text = 'id,name\n1,"a, b\nc"\n2,"d"\n'
+    _, source, _ = await drafted(serve, "/r", lambda _: web.Response(text=text))
+    assert endpoint(source)["format"] == "csv"
 
 
 async def test_a_last_page_that_says_next_null_is_one_of_links(serve: Serve) -> None:

@@ -85,6 +85,8 @@ def _endpoint(address: Address, content: Content, shape: Shape, guess: Guess | N
         endpoint["params"] = address.param_templates(params)
     if content.format != "json":
         endpoint["format"] = content.format
+    if content.packed is not None:
+        endpoint["decode"] = content.packed
     if content.delimiter != ",":
         endpoint["delimiter"] = content.delimiter
     if content.comment is not None:

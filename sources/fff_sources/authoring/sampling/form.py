@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, Literal, TypeAlias
 
 from fff.errors import SourceError
+from fff.structs import replace
+from fff.web.body import BodyError
 from fff.web.client import WebClient
-from fff.web.types import Response
+from fff.web.types import HostPolicy, Response
 from fff_sources.authoring.draft import ColumnDraft, identifier, unique
 from fff_sources.authoring.sampling.columns import columns_of
 from fff_sources.authoring.sampling.shape import Shape
@@ -19,13 +23,25 @@ from fff_sources.http.response.csv_text import charset_of
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.records import Origin, RecordDecoder
-from fff_sources.http.shaping import MalformedMarkupError
+from fff_sources.http.shaping import MalformedMarkupError, PackedError, unpacked
+from fff_sources.http.spec import spec
 from fff_sources.load import known_types
 
 _DELIMITERS = ",;\t|"
 _SELDOM = "~^:\x1f\x01"  # taken for delimiters only where rows are cut by them as the header is
 _COMMENTS = b"#%/!"
 _LOOKED_AT = 50  # lines
+Packing: TypeAlias = Literal["gzip", "zip"]
+#: Types that say nothing of the text.
+_MUTE = (
+    "text/plain",
+    "application/octet-stream",
+    "application/gzip",
+    "application/x-gzip",
+    "application/zip",
+)
+#: What packed answers begin with.
+_PACKED: dict[bytes, Packing] = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,7 @@ class Content:
     shape: Shape | None = None
     table: Mapping[str, str] | None = None  # columns of CSV and Parquet
     adapter: str | None = None
+    packed: Packing | None = None  # the answer, which does not say so
 
     @property
     def is_json(self) -> bool:
@@ -63,6 +80,17 @@ class Content:
 
 def read_content(response: Response, client: WebClient) -> Content:
     """The answer's form and value. Raises SourceError, without secrets that the client knows, where it is none FFF reads."""
+    step = next((step for start, step in _PACKED.items() if response.body.startswith(start)), None)
+    if step is None:
+        return _content(response, client)
+    try:
+        body = unpacked(response.body, spec.Packed(steps=[step]), "csv", HostPolicy())
+    except (PackedError, BodyError) as error:
+        raise SourceError(f"the answer is packed ({step}): {error}", url=client.shown(response.url)) from None
+    return replace(_content(replace(response, body=body), client), packed=step)
+
+
+def _content(response: Response, client: WebClient) -> Content:
     shown = client.shown(response.url)
     form = _format(response)
     encoding = _encoding(response, form)
@@ -112,7 +140,7 @@ def _format(response: Response) -> str:
     if body[:1] == b"<":
         return "xml"
     if kind in ("text/csv", "text/tab-separated-values", "application/csv") or (
-        kind == "text/plain" and _looks_csv(body)
+        kind in _MUTE and _looks_csv(body)
     ):
         return "csv"
     return "json"
@@ -138,10 +166,13 @@ def _is_json(line: bytes) -> bool:
 
 
 def _looks_csv(body: bytes) -> bool:
-    lines = [line for line in body[:4096].splitlines() if line[:1] not in _marks()][:3]
-    return len(lines) > 1 and any(
-        lines[0].count(mark) == lines[1].count(mark) > 0 for mark in map(str.encode, _DELIMITERS)
-    )
+    text = body[:4096].decode("utf-8", "replace")
+    lines = [line for line in text.splitlines(keepends=True) if line[:1].encode() not in _marks()]
+    for mark in _DELIMITERS:
+        header, *rows = list(islice(csv.reader(lines, delimiter=mark), 2)) or [[]]
+        if len(header) > 1 and rows and len(rows[0]) == len(header):
+            return True
+    return False
 
 
 def _marks() -> list[bytes]:
