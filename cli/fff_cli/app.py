@@ -24,6 +24,7 @@ from fff_cli.options.shared import (
     argument,
     commands,
     option,
+    refuse_beside,
     takes,
     typer,
 )
@@ -227,6 +228,7 @@ def login(
     from fff_cli.commands.login import list_logins, run_login  # noqa: PLC0415
 
     if listed:
+        refuse_beside("--list", {"SOURCE": source, "-s": sources, "--device": device, "--account": account})
         return list_logins()
     if source is None:
         raise UsageError("which source?", hint="fff login SOURCE, or fff login --list")
@@ -265,6 +267,7 @@ def demo(
     from fff_cli.commands.demo import run_demo, serve_demo  # noqa: PLC0415
 
     if serve:
+        refuse_beside("--serve", {"--prioritize": prioritize})
         return serve_demo(port, seed)
     return run_demo(port, seed, prioritize=tuple(prioritize or ()), verbose=verbose)
 
@@ -295,8 +298,12 @@ def experiment(
     """Re-run the papers' experiments; exits with 1 unless every acceptance holds."""
     from fff_cli.commands.experiment import list_experiments, run_experiments  # noqa: PLC0415
 
+    moved = folder != Path("experiments")
     if listed:
+        refuse_beside("--list", {"NAME": names, "--docs": docs, "--seeds": seeds, "-O": moved})
         return list_experiments()
+    if docs is not None:
+        refuse_beside("--docs", {"-O": moved})
     return run_experiments(
         names or (), seed=seed, scale=scale, seeds=seeds, controls=controls, folder=folder, docs=docs
     )

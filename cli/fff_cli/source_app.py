@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fff_cli.options.shared import Format, Sources, Verbose, argument, commands, option
+from fff_cli.options.shared import Format, Sources, Verbose, argument, commands, option, refuse_beside
 from fff_cli.telling import telling
 
 source_app = commands("What the catalog holds: tables, columns, access methods.")
@@ -111,6 +111,10 @@ def source_import(
     """Write a spec from what another tool has, and say what became of each field."""
     from fff_cli.commands.source_import import import_source  # noqa: PLC0415
 
+    if count:
+        refuse_beside(
+            "--count", {"-o": output, "--name": name, "--force": force, "--report": report != "text"}
+        )
     return import_source(where, kind, output, report, name=name, force=force, count=count)
 
 
@@ -140,6 +144,7 @@ def source_trust(
     from fff_cli.commands import source_trust as command  # noqa: PLC0415
 
     if listed:
+        refuse_beside("--list", {"--revoke": revoke, "FILE": file != Path("fff.yaml")})
         return command.list_trusted()
     return command.revoke(file) if revoke else command.trust(file)
 

@@ -29,6 +29,13 @@ OF_A_RUN = "is for a run, and this is none\n  add --analyze"
                 *(("--memory-limit", "1GB"), ("--semantics", "paper"), ("--spark-master", "m")),
             )
         ),
+        (("login", "--list", "fec"), "--list and SOURCE exclude each other"),
+        (("demo", "--serve", "--prioritize", "a = 1"), "--serve and --prioritize exclude each other"),
+        (("experiment", "--list", "S-1"), "--list and NAME exclude each other"),
+        (("experiment", "S-1", "--docs", "d", "-O", "e"), "--docs and -O exclude each other"),
+        (("source", "trust", "--list", "--revoke"), "--list and --revoke exclude each other"),
+        (("source", "import", ".", "--count", "-o", "x"), "--count and -o exclude each other"),
+        (("serve", "--socket", "s", "--port", "9000"), "--socket and --port exclude each other"),
         (("query", SQL, "--rows", "3", "-O", "x.csv"), "--rows and -O exclude each other\n  use one of the two, or say LIMIT"),
         (("query", SQL, "--pager", "-O", "x.csv"), "--pager and -O exclude each other"),
         (("query", SQL, "--live", "-q"), "--live and -q exclude each other"),

@@ -275,6 +275,13 @@ async def test_a_driver_that_is_missing_is_named(folder: Path, monkeypatch: Any)
         assert "driver: sqlite needs adbc-driver-sqlite" in str(problem)
 
 
+def test_a_missing_secret_is_told_once_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "fff.yaml"
+    file.write_text("version: 1\nsources:\n  db: {type: adbc, driver: sqlite, uri: '${env:NO_SUCH}'}\n")
+    [problem] = lint(file, environ={})
+    assert str(problem).count("sources.db.uri") == 1
+
+
 @pytest.mark.parametrize(
     ("part", "said"),
     [

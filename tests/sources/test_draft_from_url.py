@@ -291,7 +291,9 @@ async def test_a_text_in_an_old_encoding_is_drafted_with_it(serve: Serve) -> Non
     assert "encoding" not in endpoint(source), "the answer says it"
 
 
-@pytest.mark.parametrize(("kind", "form"), [("application/gzip", "json"), ("application/octet-stream", "csv")])
+@pytest.mark.parametrize(
+    ("kind", "form"), [("application/gzip", "json"), ("application/octet-stream", "csv")]
+)
 async def test_a_packed_answer_that_does_not_say_so_is_drafted_with_it(
     serve: Serve, kind: str, form: str
 ) -> None:

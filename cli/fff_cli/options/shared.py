@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -56,6 +56,12 @@ Format = Annotated[
     ),
 ]
 ROWS_SHOWN = 40
+
+
+def refuse_beside(option: str, others: Mapping[str, object]) -> None:
+    """Raise UsageError where another was given, to which an option leaves nothing to do."""
+    if given := [name for name, value in others.items() if value]:
+        raise UsageError(f"{option} and {given[0]} exclude each other", hint="use one of the two")
 
 
 def rows_shown(text: str | int) -> int:

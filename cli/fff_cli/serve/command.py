@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fff_cli.options.shared import Budgeted, Cached, CacheTtl, Sources, Verbose, option
+from fff_cli.options.shared import Budgeted, Cached, CacheTtl, Sources, Verbose, option, refuse_beside
 from fff_cli.telling import telling
 
 
@@ -74,6 +74,11 @@ def serve(
     from fff_cli.serve.queries import ServeLimits  # noqa: PLC0415
 
     check_cache(cache, cache_ttl)
+    if socket is not None:
+        unused = {"--port": port != 8642}
+        if postgres_port is None:
+            unused |= {"--host": host != "127.0.0.1", "--without-tls": without_tls}
+        refuse_beside("--socket", unused)
     tables = ServedTables(tuple(sources or ()), tuple(only or ()), local_files, max_age, cache, cache_ttl)
     limits = ServeLimits(deadline, max_requests, budget, concurrent)
     where = Listening(

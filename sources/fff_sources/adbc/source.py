@@ -82,7 +82,7 @@ class AdbcSource:
             reason, hint = _not_installed(declared.driver)
             place = ("sources", context.name, "driver")
             problems.append(context.document.error(place, reason, hint=hint))
-        return problems + missing_secrets(context, context.secrets())
+        return problems + missing_secrets(context)
 
     # ------------------------------------------------------------------------------------------------- tables
 

@@ -13,7 +13,6 @@ from fff.dataflow.plan.extents import Extent, ValueSet
 from fff.errors import InvariantError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.secrets import Secrets
 from fff.web.types import HostPolicy, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http.batch_check import BatchTrust
@@ -83,10 +82,9 @@ class HttpSource:
         declared, problems = cls._checked(context)
         if declared is None:
             return problems
-        secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
         problems += unfinished_tables(context, declared)
         problems += unusable_base_url(context, declared.client) + missing_files(context, declared.client)
-        return problems + missing_secrets(context, secrets)
+        return problems + missing_secrets(context)
 
     @classmethod
     def _checked(cls, context: SourceContext) -> tuple[Any, list[SpecError]]:

@@ -77,8 +77,9 @@ def missing_files(context: SourceContext, client: spec.Client) -> list[SpecError
     ]
 
 
-def missing_secrets(context: SourceContext, secrets: Secrets) -> list[SpecError]:
+def missing_secrets(context: SourceContext) -> list[SpecError]:
     """The references to secrets that lead nowhere."""
+    secrets = Secrets(context.environ, context.document.folder, context.client.redactor)
     errors: list[SpecError] = []
     for path, text in context.texts():
         try:
