@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,9 @@ def test_the_tutorial_from_beginning_to_end(tmp_path: Path) -> None:
     environ = environment(LC_ALL="C.UTF-8", HOME=str(tmp_path))
     environ["PATH"] = f"{tools}:{environ['PATH']}"
     with DemoServer(delay_scale=0) as server:
+        with urllib.request.urlopen(f"{server.base_url}/crime") as answer:
+            told = json.load(answer) | {"results": "..."}
+        assert json.dumps(told).replace('"..."', "[...]") in PAGE.read_text()
         for match in BLOCK.finditer(PAGE.read_text()):
             mark, body = match["mark"], match["body"].replace(URL, server.base_url)
             if mark.startswith("file "):
