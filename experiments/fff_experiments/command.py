@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fff.errors import UsageError
+from fff.version import how_to_install
 from fff_experiments import choose, experiments, plotting, writing
 from fff_experiments.experiment import Experiment, TrialRequest
 from fff_experiments.judging import Judged, judge
@@ -49,7 +50,9 @@ def run(
     chosen = choose(names)
     plots = plotting.can_plot()
     if docs is not None and not plots:
-        raise UsageError("the manual has plots, and matplotlib is not installed", hint=_HOW_TO_PLOT)
+        raise UsageError(
+            "the manual has plots, and matplotlib is not installed", hint=how_to_install("plots")
+        )
     target = folder if docs is None else docs / "experiments"
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -71,13 +74,10 @@ def run(
         if not judged.passed:
             failed.append(experiment.name)
     if not plots:
-        say(f"no plots: {_HOW_TO_PLOT}")
+        say(f"no plots: they need the extra packages of {how_to_install('plots')}")
     held = len(chosen) - len(failed)
     say(f"{held} of {len(chosen)} experiments pass" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return not failed
-
-
-_HOW_TO_PLOT = "they need the extra packages of pip install 'fff[plots]'"
 
 
 def _write(experiment: Experiment, judged: Judged, *, folder: Path, plots: bool) -> None:

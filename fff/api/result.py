@@ -13,6 +13,7 @@ from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table, safe_text
 from fff.errors import UsageError
 from fff.stats import Missing
+from fff.version import how_to_install
 
 if TYPE_CHECKING:
     from fff.federation import RunOutcome
@@ -101,7 +102,7 @@ class Result(Ended):
         try:
             importlib.import_module("pandas")
         except ImportError as error:
-            raise UsageError("pandas is not installed", hint='pip install "fff[pandas]"') from error
+            raise UsageError("pandas is not installed", hint=how_to_install("pandas")) from error
         return self._table.to_pandas(**options)
 
     def to_polars(self) -> Any:
@@ -112,7 +113,7 @@ class Result(Ended):
         try:
             polars = importlib.import_module("polars")
         except ImportError as error:
-            raise UsageError("polars is not installed", hint='pip install "fff[polars]"') from error
+            raise UsageError("polars is not installed", hint=how_to_install("polars")) from error
         return polars.from_arrow(self._table)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

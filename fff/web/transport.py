@@ -27,6 +27,7 @@ from aiohttp.http_exceptions import BadStatusLine
 from multidict import CIMultiDict
 from yarl import URL
 
+from fff.version import how_to_install
 from fff.web.addresses import SOCKS, CertificateFileError, is_private_address, is_private_name, trust_of
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.clock import Deadline, Deadlines
@@ -357,9 +358,8 @@ def _socks(proxy: str, fresh: bool) -> aiohttp.BaseConnector:
             f"{kind[:6]}://{rest}", rdns=True, force_close=fresh, limit=0, limit_per_host=0
         )
     except ImportError as error:
-        hint = "pip install 'fff[socks]'"
         raise WireError(
-            "no way through a SOCKS proxy without aiohttp-socks", again=False, hint=hint
+            "no way through a SOCKS proxy without aiohttp-socks", again=False, hint=how_to_install("socks")
         ) from error
     except ValueError as error:
         raise WireError("the SOCKS proxy is no usable URL", again=False) from error

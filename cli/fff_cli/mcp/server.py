@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fff.errors import FFFError, UsageError
+from fff.version import how_to_install
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import ExplainReply, QueryReply, TableDescription, TablesFound
 from fff_cli.run.progress import say
@@ -24,7 +25,7 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp_types import ToolAnnotations
 except ImportError as missing:
-    raise UsageError("what speaks the protocol is not installed", hint='pip install "fff[mcp]"') from missing
+    raise UsageError("what speaks the protocol is not installed", hint=how_to_install("mcp")) from missing
 
 TOKEN = "FFF_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _PATH = "/mcp"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from fff.errors import UsageError
+from fff.version import how_to_install
 
 FORMATS = (
     "table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite", "duckdb",
@@ -69,7 +70,7 @@ def check_installed(form: str) -> None:
     if form in _EXTRAS:
         library, problem, extra = _EXTRAS[form]
         if find_spec(library) is None:
-            raise UsageError(problem, hint=f"pip install 'fff[{extra}]'")
+            raise UsageError(problem, hint=how_to_install(extra))
 
 
 class HeldBytes(io.RawIOBase):

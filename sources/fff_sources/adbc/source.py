@@ -17,6 +17,7 @@ from fff.catalog import KeyColumn, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import SourceError, SpecError
 from fff.schema import Field, arrow_type, distinct_names
 from fff.stats import AccessMeter
+from fff.version import how_to_install
 from fff_sources.adapter import SourceContext
 from fff_sources.adbc.asking import DatabaseQuery, statement
 from fff_sources.adbc.columns import DatabaseTable, Dialect
@@ -348,7 +349,7 @@ class AdbcSource:
 
 def _not_installed(driver: str) -> tuple[str, str]:
     package = PACKAGES[driver].replace("_", "-")
-    return f"driver: {driver} needs {package}, which is not installed", f"pip install 'fff[{driver}]'"
+    return f"driver: {driver} needs {package}, which is not installed", how_to_install(driver)
 
 
 def _passwords(uri: str) -> list[str]:

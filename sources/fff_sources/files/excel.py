@@ -13,6 +13,7 @@ from typing import Any
 
 from fff.errors import SourceError
 from fff.structs import replace
+from fff.version import how_to_install
 from fff.web.types import Response
 from fff_sources.http.fetch import Fetch
 from fff_sources.http.paging.paginators import Ask
@@ -67,9 +68,7 @@ class Sheet:
                 )
                 return _as_csv(list(chosen.to_python(skip_empty_area=False)))
         except ImportError:
-            raise self._error(
-                "reading spreadsheets needs python-calamine", "pip install 'fff[excel]'"
-            ) from None
+            raise self._error("reading spreadsheets needs python-calamine", how_to_install("excel")) from None
         except (_NoWorkbookError, zipfile.BadZipFile) as error:
             raise self._error(
                 f"the file is no spreadsheet that can be read: {error}",

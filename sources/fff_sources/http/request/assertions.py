@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fff.errors import SecretError
+from fff.version import how_to_install
 
 
 def signed(claims: Mapping[str, Any], key: str, algorithm: str, headers: Mapping[str, str]) -> str:
@@ -14,7 +15,7 @@ def signed(claims: Mapping[str, Any], key: str, algorithm: str, headers: Mapping
     try:
         jwt = importlib.import_module("jwt")
     except ImportError:
-        raise SecretError("auth of type jwt needs a package more", hint="pip install 'fff[jwt]'") from None
+        raise SecretError("auth of type jwt needs a package more", hint=how_to_install("jwt")) from None
     try:
         token: str = jwt.encode(dict(claims), key, algorithm=algorithm, headers=dict(headers))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a key, its text must not be shown
