@@ -23,6 +23,7 @@ from fff_cli.options.shared import (
     Verbose,
     argument,
     commands,
+    idle_options,
     option,
     refuse_beside,
     takes,
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 ABORTED = 130
 _NARROWEST = 60  # columns in which rich's tables of options can be read
+#: Options of `fff query` that a plan does not go by, and those that it goes by where it is run.
+OF_A_RESULT = "rows safe_csv output_file append upsert partition_by live progress checkpoint refreshable"
+OF_A_RUN = "policy seed semantics deadline memory_limit on_source_error prefer spark_master spark_remote warm"
 #: What typer raises for wrong options: click's own class in some versions, a copy of it in others.
 _UsageMistake = typer.BadParameter.__mro__[2]
 #: What is said of values of options, in words for those who do not know the library that reads them.
@@ -147,9 +151,11 @@ def resume(
     "sql sources files params analyze output pager policy seed semantics deadline max_requests budget memory_limit"
     " on_source_error prefer prioritize cache cache_ttl report record replay replay_speed spark_master spark_remote"
     " warm verbose quiet",
+    hidden=OF_A_RESULT,
     on_source_error="partial",
 )
 def explain(
+    context: typer.Context,
     analyze: Annotated[
         bool,
         option("--analyze", "Run it, drop its rows, and show how tuples were routed and what that cost."),
@@ -161,12 +167,14 @@ def explain(
 ) -> int:
     """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed.
 
-    Takes the options of query but those about its result; what a run is told goes with --analyze.
+    Takes the options of query, so that a query is explained as it was typed, and says which of them do nothing here.
     """
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
-    return run_explain(QueryArguments.typed(output=output, **options), analyze=analyze)
+    idle = idle_options(context, OF_A_RESULT if analyze else f"{OF_A_RESULT} {OF_A_RUN}")
+    options = {name: value for name, value in options.items() if name not in OF_A_RESULT.split()}
+    return run_explain(QueryArguments.typed(output=output, **options), analyze=analyze, idle=idle)
 
 
 @app.command()

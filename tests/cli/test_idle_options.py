@@ -8,27 +8,17 @@ from fff_cli import app
 from fff_cli.options.checkpoint import begin
 
 SQL, SERVER = "SELECT 1", ("--server", "http://127.0.0.1:1")
-OF_A_RUN = "is for a run, and this is none\n  add --analyze"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("explain", SQL, *SERVER), "fff explain has no --server, which is for fff query: leave it out"),
-        (("explain", SQL, "-qO", "x"), "fff explain has no -O, which is for fff query: leave it out"),
         (("-s", "a.yaml", "query", SQL), "fff has no -s, which is for fff query: write it behind that"),
-        (("explain", SQL, "--no-live"), "fff explain has no --no-live, which is for fff query: leave it out"),
         (("watch", SQL, "--upsert", "a"), "fff watch has no --upsert, which is for fff query: leave it out"),
         (("shell", "--checkpoint", "a"), "fff shell has no --checkpoint, which is for fff query: leave it out"),
         (("source", "list", "-p", "a=1"), "fff source list has no -p, which is for fff query: leave it out"),
-        *(
-            (("explain", SQL, *option), f"{option[0]} {OF_A_RUN}")
-            for option in (
-                *(("--deadline", "9"), ("--seed", "1"), ("--policy", "none"), ("--prefer", "fast")),
-                *(("--report", "r"), ("--record", "r"), ("--on-source-error", "fail"), ("--no-warm",)),
-                *(("--memory-limit", "1GB"), ("--semantics", "paper"), ("--spark-master", "m")),
-            )
-        ),
+        (("explain", SQL, "--report", "r"), "--report and --record are of a run\n  add --analyze"),
         (("login", "--list", "fec"), "--list and SOURCE exclude each other"),
         (("demo", "--serve", "--prioritize", "a = 1"), "--serve and --prioritize exclude each other"),
         (("experiment", "--list", "S-1"), "--list and NAME exclude each other"),
@@ -69,3 +59,23 @@ def test_what_is_gone_on_with_takes_no_other_sql(begun, more, tmp_path, monkeypa
     assert app.run(["resume", "kept", *more]) == 2
     told = capsys.readouterr().err
     assert "a checkpoint has its SQL" in told or "Got unexpected extra argument" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "idle"),
+    [
+        (("--deadline", "9", "-O", "x.csv", "--append"), "--deadline, -O, --append do"),
+        (("--policy", "rank", "--seed", "1", "--prefer", "fast", "--no-warm"), "--policy, --seed, --prefer, --no-warm do"),
+        (("--live", "--rows", "3", "--analyze", "--deadline", "9"), "--rows, --live do"),
+        (("--checkpoint", "kept", "-q"), None),
+        (("--max-requests", "9", "--cache"), None),
+    ],
+)  # fmt: skip
+def test_a_query_is_explained_as_it_was_typed(options, idle, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["explain", SQL, *options]) == 0
+    out, told = capsys.readouterr()
+    assert out
+    notes = [line for line in told.splitlines() if line.startswith("note: -")]
+    assert notes == ([] if idle is None else [f"note: {idle} nothing here"])
+    assert not list(tmp_path.iterdir())

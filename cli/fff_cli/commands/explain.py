@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from fff.budget import Budget
 from fff.errors import UsageError
-from fff.options import RunOptions
 from fff_cli.commands.analyze import analysis
 from fff_cli.commands.query import forewarn, run_options
 from fff_cli.options.arguments import QueryArguments
@@ -76,8 +75,8 @@ class Glossed:
         return line if word is None else f"{line}  — {self._waiting.pop(word)}"
 
 
-def run_explain(arguments: QueryArguments, *, analyze: bool) -> int:
-    """Print how each statement would run, or ran; the exit code.
+def run_explain(arguments: QueryArguments, *, analyze: bool, idle: Sequence[str] = ()) -> int:
+    """Print how each statement would run, or ran; the exit code. `idle`: options that do nothing here.
 
     Raises what reading and running them raises.
     """
@@ -85,23 +84,13 @@ def run_explain(arguments: QueryArguments, *, analyze: bool) -> int:
         raise UsageError(
             f"a plan is not written as {arguments.output!r}", hint="use -o json, or leave it out"
         )
-    if not analyze and (idle := _of_a_run(arguments)):
-        raise UsageError(
-            f"{idle} is for a run, and this is none", hint="add --analyze, which runs it, or leave it out"
-        )
+    if not analyze and (arguments.report or arguments.record):
+        raise UsageError("--report and --record are of a run", hint="add --analyze, which runs it")
+    if idle and not arguments.quiet:
+        say_words(f"note: {', '.join(idle)} {'does' if len(idle) == 1 else 'do'} nothing here")
     arguments.check()
     check_taping(arguments)
     return asyncio.run(_explain(seeded(arguments), analyze=analyze))
-
-
-def _of_a_run(arguments: QueryArguments) -> str | None:
-    """The first option that was given and that a plan does not go by: without a run it would do nothing."""
-    run, usual = arguments.run, RunOptions(warm=True)
-    given: dict[str, object] = {name: getattr(arguments, name) for name in ("report", "record")}
-    for name in ("policy", "seed", "semantics", "deadline", "memory_limit", "on_source_error", "prefer"):
-        given[name] = getattr(run, name) != getattr(usual, name)
-    given |= {"spark_master": run.spark_master, "spark_remote": run.spark_remote, "no_warm": not run.warm}
-    return next((f"--{name.replace('_', '-')}" for name, value in given.items() if value), None)
 
 
 async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:

@@ -82,7 +82,7 @@ class QueryArguments(Struct, frozen=True):
             ("--live", self.live, "-q", self.quiet),
             ("--live", self.live, f"--progress {self.progress}", self.progress in ("off", "json")),
             ("--pager", self.pager, "-O", self.output_file),
-            ("--rows", self.rows, "-O", self.output_file),
+            ("--rows", self.rows not in (None, sys.maxsize), "-O", self.output_file),
         ):
             if given and taken:
                 limit = ", or say LIMIT in the SQL" if name == "--rows" else ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
@@ -324,10 +325,23 @@ _SHARED = {
 }
 
 
-def takes(names: str, **defaults: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def idle_options(context: typer.Context, names: str) -> list[str]:
+    """Those of the options that were typed, as help writes them: the command does nothing with them."""
+    idle = []
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name)
+        if param.name in names.split() and source is not None and source.name == "COMMANDLINE":
+            written = (param.secondary_opts if context.params[param.name] is False else ()) or param.opts
+            idle.append(written[0] if len(written[0]) == 2 else written[-1])
+    return idle
+
+
+def takes(
+    names: str, hidden: str = "", **defaults: Any
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Has a command take these options in its `**options`; what it declares itself comes first, or where it is named.
 
-    `defaults` are the command's own.
+    `defaults` are the command's own; help tells nothing of those that are `hidden`.
     """
 
     def decorated(command: Callable[..., int]) -> Callable[..., int]:
@@ -335,7 +349,15 @@ def takes(names: str, **defaults: Any) -> Callable[[Callable[..., int]], Callabl
         own = {name: one.replace(kind=one.KEYWORD_ONLY) for name, one in own.items() if name != "options"}
         named = {name: own.pop(name) if name in own else _SHARED[name] for name in names.split()}
         named |= {name: named[name].replace(default=default) for name, default in defaults.items()}
+        named |= {name: _hidden(_SHARED[name]) for name in hidden.split()}
         command.__signature__ = inspect.Signature([*own.values(), *named.values()])  # type: ignore[attr-defined]
         return command
 
     return decorated
+
+
+def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
+    kind, told = get_args(parameter.annotation)
+    told = copy.copy(told)
+    told.hidden = True
+    return parameter.replace(annotation=Annotated[kind, told])
