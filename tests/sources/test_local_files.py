@@ -322,6 +322,11 @@ async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
         *(("x.csv.zip", damaged(how), "cannot be unpacked|Invalid data") for how in (8, 12, 14)),
         ("x.parquet", b"PAR1 and no more", "not valid parquet"),
         ("empty.csv", b"", "nothing to tell columns from"),
+        (
+            "x.csv",
+            b"a,b\ncaf\xe9,1\n",
+            "the file is not valid csv: it is not in UTF-8.*\n.* in a spec of `type: files`: encoding",
+        ),
     ],
 )
 async def test_a_broken_file_is_one_clear_error(folder: Path, name: str, body: bytes, said: str) -> None:

@@ -68,6 +68,11 @@ class Explained:
                 text, named = origin.redact(problem or _short(error)), _NAMED.get(kind.strip().lower())
                 if hint is None and named not in (None, name):
                     hint = f"declare format: {named} in the endpoint, as the answer calls itself"
+                if "://" not in self._answer.url:
+                    where = hint and hint.replace(
+                        "of the answer in the endpoint", "in a spec of `type: files`"
+                    )
+                    return origin.error(f"the file is not valid {name}: {text}", where)
                 return origin.error(f"the answer is not valid {name} ({kind}): {text}", hint)
             case NoRecordsError():
                 text = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
