@@ -48,12 +48,16 @@ def over_budget(forecasts: Iterable[Forecast], budget: Budget) -> list[str]:
     least = sum(one.requests.low for one in access)
     if budget.requests is not None and least > budget.requests:
         reasons.append(f"this takes at least {least:,.0f} requests, and {budget.requests:,} are allowed")
-    for currency, cost in cost_of(access).items():
+    costs = cost_of(access)
+    for currency, cost in costs.items():
         if budget.money is not None and Decimal(repr(round(cost.low, 9))) > budget.money.amount:
             reasons.append(
                 f"this costs at least {_money(cost.low)} {currency}, and the budget is {budget.money}"
             )
-    return [f"{one}: the answer will be partial" for one in reasons]
+    told = [f"{one}: the answer will be partial" for one in reasons]
+    if budget.money is not None and access and not costs:
+        told.append("no source of this states a price, so that the budget limits nothing")
+    return told
 
 
 def _by_source(access: Iterable[AccessForecast]) -> dict[str, list[AccessForecast]]:

@@ -18,7 +18,7 @@ from fff.forecast.estimate import Forecast, Interval
 from fff.forecast.history import REMEMBERED, MethodFacts, TableFacts, TableHistory
 from fff.forecast.words import forecast_data, forecast_lines, over_budget
 from fff.opening import open_federation
-from fff.structs import to_builtins
+from fff.structs import replace, to_builtins
 from tests.api.conftest import Publish
 from tests.engine.site import Site, access
 
@@ -244,6 +244,10 @@ async def test_a_budget_that_cannot_do_is_told_beforehand(ask: Ask) -> None:
     ]
     assert over_budget([forecast, forecast], Budget(60)) != []
     assert forecast_lines(Forecast(())) == []
+    [access, *_] = forecast.access
+    free = Forecast((replace(access, price=None),))
+    assert "states a price" in over_budget([free], Budget(None, Money.parse(1)))[0]
+    assert over_budget([free], Budget(45)) == []
 
 
 async def test_what_is_known_can_be_forgotten(ask: Ask) -> None:

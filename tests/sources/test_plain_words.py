@@ -11,6 +11,7 @@ from fff.errors import SpecError
 from fff.schema import arrow_type
 from fff_sources.document import parse_document
 from fff_sources.http.diagnosis import diagnosis, members_told
+from fff_sources.load import lint
 
 PAGE = b"<!-- x -->\n<!DOCTYPE html><html><head><title>\n Log  in &amp; go\x1b</title></head></html>"
 
@@ -101,3 +102,14 @@ def test_a_misspelt_type_is_told_with_the_one_that_was_meant():
         arrow_type("varchar")
     with pytest.raises(ValueError, match=r"unknown type 'zzzzzz'; types are those of Spark SQL"):
         arrow_type("zzzzzz")
+
+
+def test_a_column_that_is_neither_a_type_nor_a_mapping(tmp_path):
+    file = tmp_path / "f.yaml"
+    file.write_text(
+        "version: 1\nsources:\n  s:\n    client: {base_url: 'http://localhost'}\n"
+        "    tables: {t: {columns: {a: 3}, scan: {endpoint: t}}}\n"
+    )
+    [problem] = lint(file)
+    assert "columns.a: must be a mapping" in str(problem)
+    assert "name of its type" in problem.hint

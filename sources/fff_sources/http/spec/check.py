@@ -129,6 +129,8 @@ def _findings(
             hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}"
         elif _MUST_BE["dict"] in message and isinstance(item["input"], str) and ":" in item["input"]:
             hint = "YAML wants a space behind the colon of a name"
+        elif _MUST_BE["dict"] in message and path[-2:-1] == ("columns",):
+            hint = "or the name of its type: string, bigint, double, date, …"
         place = _written_place(path, raw)
         errors.setdefault((place, message), document.error((*base, *place), message, hint=hint))
     return errors
