@@ -66,8 +66,11 @@ def open_federation(
     if checkpoint is None:
         kept = row_cache(environ, enabled=cache, ttl=cache_ttl)
     else:
-        client = client or JournaledClient(Journal(checkpoint))
-        kept = RowCache(checkpoint / "rows", every=True, ttl=float("inf"), limit=_NO_LIMIT, at_once=True)
+        journal = Journal(checkpoint)
+        client = client or JournaledClient(journal)
+        kept = RowCache(
+            checkpoint / "rows", every=True, ttl=float("inf"), limit=_NO_LIMIT, at_once=True, journal=journal
+        )
     history = TableHistory.of_user(environ, enabled=cache)
     client = client or WebClient()
     load = load or _loader()

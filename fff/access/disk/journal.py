@@ -98,6 +98,14 @@ class Journal:
         else:
             self._write(name, beside, body)
 
+    def note(self, name: bytes, text: bytes) -> None:
+        """Write a note down, with the next answer at the latest: `take` finds it as it finds answers."""
+        self._pending.append(self._record(name, {}, text))
+
+    def named(self, what: bytes) -> bytes:
+        """A name for notes, which tells nothing without the folder's key."""
+        return self._mac(b"note" + what)
+
     def close(self) -> None:
         """Let another run have the folder."""
         self._file.close()
