@@ -66,8 +66,8 @@ def open_federation(
     if checkpoint is None:
         kept = row_cache(environ, enabled=cache, ttl=cache_ttl)
     else:
-        journal = Journal(checkpoint)
-        client = client or JournaledClient(journal)
+        client = client or JournaledClient(Journal(checkpoint))
+        journal = client.journal if isinstance(client, JournaledClient) else None
         kept = RowCache(
             checkpoint / "rows", every=True, ttl=float("inf"), limit=_NO_LIMIT, at_once=True, journal=journal
         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import sys
@@ -311,7 +312,7 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
     )
     app.rich_markup_mode = "rich" if drawn else None
     try:
-        command = typer.main.get_command(app)
+        command = typer.main.get_command(_with_only(arguments[0] if arguments else ""))
         if drawn:
             _without_bool(command)
         result = command.main(list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun))
@@ -326,6 +327,19 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
         else:
             print(f"internal error: {type(error).__name__}: {error}; -v shows where", file=sys.stderr)
         return 1
+
+
+def _with_only(name: str) -> typer.Typer:
+    """The commands, or the one of that name alone where there is one: to build them all takes longer than some run."""
+    called = [
+        one for one in app.registered_commands if name in (one.name, getattr(one.callback, "__name__", None))
+    ]
+    groups = [one for one in app.registered_groups if one.name == name]
+    if not called and not groups:
+        return app
+    alone = copy.copy(app)
+    alone.registered_commands, alone.registered_groups = called, groups
+    return alone
 
 
 def _without_bool(command: Any) -> None:
