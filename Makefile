@@ -11,7 +11,7 @@ READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null
 
 help:
 	@echo 'make demo    run the demo query over bundled web sources on this machine'
-	@echo 'make check   the tests to run after every change: the fast ones without a JVM'
+	@echo 'make check   the tests to run after every change: those that take little time, and no JVM'
 	@echo 'make test    the fast tests'
 	@echo 'make slow    the long randomised tests, bounded (20,000 random queries, or FFF_FUZZ_COUNT)'
 	@echo 'make lint    ruff, mypy and the import rules'
@@ -39,7 +39,7 @@ demo: $(READY)
 check test slow fuzz soak: export PYTHONDONTWRITEBYTECODE =
 
 check: $(READY)
-	sh .ci/tests $(BIN)/python -m 'not slow and not spark' -q --durations=10 $(PYTEST_ARGS)
+	sh .ci/tests $(BIN)/python -m 'not slow and not spark and not lengthy' -q --durations=10 $(PYTEST_ARGS)
 
 test: $(READY)
 	sh .ci/tests $(BIN)/python -m 'not slow' --durations=10 $(PYTEST_ARGS)

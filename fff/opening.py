@@ -67,7 +67,10 @@ def open_federation(
         kept = row_cache(environ, enabled=cache, ttl=cache_ttl)
     else:
         client = client or JournaledClient(Journal(checkpoint))
-        kept = RowCache(checkpoint / "rows", every=True, ttl=float("inf"), limit=_NO_LIMIT, at_once=True)
+        journal = client.journal if isinstance(client, JournaledClient) else None
+        kept = RowCache(
+            checkpoint / "rows", every=True, ttl=float("inf"), limit=_NO_LIMIT, at_once=True, journal=journal
+        )
     history = TableHistory.of_user(environ, enabled=cache)
     client = client or WebClient()
     load = load or _loader()

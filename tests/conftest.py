@@ -24,6 +24,7 @@ import pytest
 
 from fff.spark.session import SparkEngine
 from fff_sources.demo.process import DemoServer
+from tests import lengthy
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -83,9 +84,12 @@ def pytest_report_header() -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What shares a JVM, or a group, comes first: a worker that has no more takes from the end of another's stretch."""
+    long = lengthy.names()
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if item.nodeid.partition("[")[0] in long:
+            item.add_marker(pytest.mark.lengthy)
     items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("spark", "xdist_group")])
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import lengthy
+
 #: One worker parses all modules, once.
 pytestmark = pytest.mark.xdist_group("tidy")
 
@@ -346,6 +348,16 @@ def idle_tests(found: Iterable[Module]) -> list[str]:
         for module, node in functions
         if node.name.startswith("test_") and node.name not in judges
     ]
+
+
+def test_those_left_out_of_the_inner_loop_are_there() -> None:
+    parts = [name.partition("::") for name in lengthy.names()]
+    gone = [
+        f"{file}: {test}"
+        for file, _, test in parts
+        if f"def {test.rpartition('::')[2]}(" not in (PROJECT / file).read_text(encoding="utf-8")
+    ]
+    assert not gone, "renamed, say; tests/lengthy.py writes the list anew"
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import re
@@ -134,7 +135,7 @@ def resume(
     from fff_cli.options.checkpoint import read  # noqa: PLC0415
 
     begun = read(folder)
-    parse = context.find_root().command.commands["query"].make_context  # type: ignore[attr-defined]
+    parse = _of_query().make_context
     then, now = (parse("fff query", [*begun.arguments[1:], *more]).params for more in ((), context.args))
     if any(then[name] != now[name] for name in ("sql", "files")):
         raise UsageError(
@@ -167,7 +168,7 @@ def explain(
 ) -> int:
     """Show how a query would run and what it will ask, without sending a request; with --analyze run it and show how it was routed.
 
-    Takes the options of query, so that a query is explained as it was typed, and says which of them do nothing here.
+    Takes the options of query, as they were typed there, and says which of them do nothing here.
     """
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
@@ -328,7 +329,7 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
     )
     app.rich_markup_mode = "rich" if drawn else None
     try:
-        command = typer.main.get_command(app)
+        command = typer.main.get_command(_with_only(arguments[0] if arguments else ""))
         if drawn:
             _without_bool(command)
         result = command.main(list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun))
@@ -346,6 +347,24 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
         else:
             print(f"internal error: {type(error).__name__}: {error}; -v shows where", file=sys.stderr)
         return 1
+
+
+def _with_only(name: str) -> typer.Typer:
+    """The commands, or the one of that name alone where there is one: to build them all takes longer than some run."""
+    called = [
+        one for one in app.registered_commands if name in (one.name, getattr(one.callback, "__name__", None))
+    ]
+    groups = [one for one in app.registered_groups if one.name == name]
+    if not called and not groups:
+        return app
+    alone = copy.copy(app)
+    alone.registered_commands, alone.registered_groups = called, groups
+    return alone
+
+
+def _of_query() -> Any:
+    """`fff query`, whichever command is run."""
+    return typer.main.get_command(_with_only("query")).commands["query"]  # type: ignore[attr-defined]
 
 
 def _without_bool(command: Any) -> None:
@@ -378,7 +397,7 @@ def _usage(error: Exception) -> int:
         name: str = error.option_name  # type: ignore[attr-defined]
         close = difflib.get_close_matches(name, error.possibilities or (), n=1, cutoff=0.7)  # type: ignore[attr-defined]
         text = f"No such option: {name}{f'; did you mean {close[0]}?' if close else ''}"
-        if context is not None and name in _names(context.find_root().command.commands["query"]):
+        if context is not None and name in _names(_of_query()):
             next_step = "write it behind that" if path == "fff" else "leave it out"
             text = f"{path} has no {name}, which is for fff query: {next_step}"
     if "unexpected extra argument" in text and {"-f", "--file"} <= _names(getattr(context, "command", None)):

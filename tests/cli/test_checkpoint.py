@@ -92,6 +92,22 @@ def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+def test_batches_whose_answers_were_not_taken_apart_are_not_asked_for_again(tmp_path: Path) -> None:
+    site = Watched()
+    with site.serving() as url:
+        spec(url, tmp_path)
+        assert begin(tmp_path).wait(120) == 0
+        asked = site.asked
+        for file in (tmp_path / "kept" / "rows").glob("index.sqlite*"):
+            file.unlink()  # what is known by key; the answers are in the journal
+        (tmp_path / "out.csv").unlink()
+        done = resumed(tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert site.asked == asked, site.again
+    assert result(tmp_path) == EXPECTED
+
+
+@pytest.mark.slow
 def test_ctrl_c_ends_in_something_to_go_on_with(tmp_path: Path) -> None:
     site = Watched()
     with site.serving() as url:

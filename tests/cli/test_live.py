@@ -550,7 +550,7 @@ def test_groups_of_rows_under_way_stand_among_the_others_and_are_marked():
         settled=(True, False, False, False), under_way=(0, 0, 1200, 7),
     )  # fmt: skip
     title, header, *rows = below(one)[1:7]
-    assert title == "groups so far  4  1 final (✓)  2 of rows under way (… not answered yet)"
+    assert title == "groups so far  4  1 final (✓)  2 without a whole row (… not answered yet)"
     assert header.split() == ["income", "State", "rating", "rows"]
     assert [row.split() for row in rows] == [
         ["…", "AZ", "NULL", "1,200…"], ["51.5", "CA", "low", "40", "✓"],
@@ -558,4 +558,4 @@ def test_groups_of_rows_under_way_stand_among_the_others_and_are_marked():
     ]  # fmt: skip
     assert re.search(r"\x1b\[2m *1,200… *\x1b\[0m", rendered(frame(one, 80, 24), 79))
     many = below(replace(one, sample_rows=90), height=14)
-    assert many[1].startswith("groups so far  1-4 of 92  1+ final (✓)  2 of rows under way")
+    assert many[1].startswith("groups so far  1-4 of 92  1+ final (✓)  2 without a whole row")

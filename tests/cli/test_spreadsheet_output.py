@@ -133,6 +133,7 @@ def cells(file: str) -> list[list[object]]:
 ROW = "SELECT {} AS id, {} AS amount, DATE '2024-02-29' AS day, TIMESTAMP_NTZ '2024-02-29 08:00:00' AS at, {} AS text"
 
 
+@pytest.mark.spark
 def test_rows_are_added_to_a_workbook_and_cells_keep_their_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -98,6 +98,4 @@ def result(folder: Path) -> list[str]:
 
 def within_what_was_in_flight(site: Watched, kills: int) -> bool:
     pages, keys, batched = site.again
-    # All have one ceiling; a batch is one request of up to so many keys. One more may have been answered, and the answer
-    # written down, but not yet by key: grouped otherwise, its keys are asked for again.
-    return pages + keys + batched / BATCH <= (AT_ONCE + 1) * kills
+    return pages + keys + batched / BATCH <= AT_ONCE * kills  # all have one ceiling; a batch is one request

@@ -29,6 +29,7 @@ class Reader:
         self.catalog: Catalog = load_catalog([file], environ=environ or {}, cwd=folder, client=self.client)
         self.meter = AccessMeter()
         self.truncated: list[str] = []
+        self.moved = False
         self.unanswered: list[tuple[object, ...]] = []
 
     def table(self, name: str) -> Table:
@@ -49,6 +50,7 @@ class Reader:
                 assert page.rows.schema.types == [table.column(column).arrow for column in wanted]
                 rows += page.rows.to_pylist()
                 self.truncated += [page.truncated] if page.truncated else []
+                self.moved |= page.moved
         return rows
 
     async def lookup(

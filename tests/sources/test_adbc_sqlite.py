@@ -321,6 +321,7 @@ async def test_a_database_of_a_server_is_not_asked_to_explain(
     assert "declare its tables" in str(caught.value.hint)
 
 
+@pytest.mark.spark
 def test_nulls_that_come_first_are_in_order(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "shop.db") as database:
         database.executescript("CREATE TABLE t (x INTEGER); INSERT INTO t VALUES (2), (NULL), (1), (3)")

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from fff.errors import SourceError
 from fff.web.types import Credentials
-from fff_sources.http.paging.consistency import Gaps, Moved, Repeats, Totals
+from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Repeats, Totals
 from fff_sources.http.paging.paginators import Ask, PaginationError, Told
 from fff_sources.http.paging.partitions import ScanPart
 from fff_sources.rest import RestSource
@@ -359,6 +359,12 @@ async def test_a_total_that_changes_is_a_source_that_changed(
     reader = read(spec(served, paginator))
     assert len(await reader.scan("t", window=window)) == COUNT
     assert reader.truncated == ["the source changed while it was read: it spoke of 60 rows, then of 70"]
+    assert reader.moved
+    totals = iter([60, *[COUNT] * 20])
+    search = read(spec(served, paginator, ", exhaustive: false"))  # its totals are estimates
+    assert len(await search.scan("t", window=window)) == COUNT
+    assert search.truncated == [NOT_EXHAUSTIVE]
+    assert not search.moved
 
 
 async def test_a_part_that_holds_less_than_its_share_is_incomplete(serve: Serve, read: Read) -> None:

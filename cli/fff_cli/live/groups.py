@@ -79,7 +79,7 @@ def _title(snapshot: Snapshot, window: tuple[int, int, int], left_out: int, colu
         more = "" if len(snapshot.settled) >= snapshot.sample_rows + _unreached(snapshot) else "+"
         notes.append(f"{settled:,}{more} final ({SETTLED})" if settled else "none final yet")
     if _unreached(snapshot):
-        notes += [f"{_unreached(snapshot):,} of rows under way", f"({UNKNOWN} not answered yet)"]
+        notes += [f"{_unreached(snapshot):,} without a whole row", f"({UNKNOWN} not answered yet)"]
     elif snapshot.partial and snapshot.partial_columns == snapshot.columns:
         notes.append(f"{UNKNOWN} not answered yet")
     if left_out:

@@ -12,6 +12,7 @@ Out: the same pages in a later run, while they are fresh and whole.
     responses  Bodies of answers that carried a validator, packed. Implements `fff.web.validators.Memory`.
     source     A source whose answers are kept on disk
     store      The folder of the cache: what is damaged, in the way or too much is dropped
+    together   Keys that were asked for together, noted before they are asked for
 
 The words are explained in docs/glossary.md.
 """

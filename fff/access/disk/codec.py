@@ -46,6 +46,23 @@ def quals_from(text: bytes) -> Quals | None:
         return None
 
 
+def keys_bytes(keys: Keys) -> bytes | None:
+    """Keys as a text that `keys_from` reads; None where one has a value of another type."""
+    kinds = [[type(value).__name__ for value in key] for key in keys]
+    if not all(kind in _READ for key in kinds for kind in key):
+        return None
+    texts = [list(map(text_of, key)) for key in keys]
+    return json.dumps([kinds, texts]).encode()
+
+
+def keys_from(text: bytes) -> list[Key]:
+    """The keys again, of a text that is as it was written."""
+    return [
+        tuple(_READ[kind](value) for kind, value in zip(*key, strict=True))
+        for key in zip(*json.loads(text), strict=True)
+    ]
+
+
 _READ: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": int,

@@ -98,6 +98,14 @@ class Journal:
         else:
             self._write(name, beside, body)
 
+    def note(self, name: bytes, text: bytes) -> None:
+        """Write a note down, with the next answer at the latest: `take` finds it as it finds answers."""
+        self._pending.append(self._record(name, {}, text))
+
+    def named(self, what: bytes) -> bytes:
+        """A name for notes, which tells nothing without the folder's key."""
+        return self._mac(b"note" + what)
+
     def close(self) -> None:
         """Let another run have the folder."""
         self._file.close()
@@ -153,12 +161,12 @@ class JournaledClient(WebClient):
         leases: LeaseLine | None = None,
     ) -> None:
         super().__init__(transport=transport, share=share, leases=leases)
-        self._journal = journal
+        self.journal = journal
 
     async def _send(
         self, req: Request, limiter: HostLimiter, meter: AccessMeter, breaker: Breaker
     ) -> Response:
-        answer = None if req.memory is None else self._journal.take(self._journal.name(req))
+        answer = None if req.memory is None else self.journal.take(self.journal.name(req))
         if answer is None:
             return await super()._send(req, limiter, meter, breaker)
         meter.cached += 1
@@ -175,7 +183,7 @@ class JournaledClient(WebClient):
         beside = {"status": response.status, "headers": headers, "url": moved}
         text = json.dumps(beside, ensure_ascii=False).encode()
         if not self.redactor.in_data(response.body) and not self.redactor.in_data(text):
-            await self._journal.keep(self._journal.name(req), beside, response.body)
+            await self.journal.keep(self.journal.name(req), beside, response.body)
         return response
 
     def _again(self, req: Request, beside: Mapping[str, object], body: bytes) -> Response:
@@ -190,7 +198,7 @@ class JournaledClient(WebClient):
     async def close(self) -> None:
         """See `WebClient.close`."""
         await super().close()
-        self._journal.close()
+        self.journal.close()
 
 
 def _unpacked(payload: bytes) -> tuple[Mapping[str, object], bytes] | None:

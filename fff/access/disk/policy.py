@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from fff.access.disk.folder import byte_limit, cache_folder
+from fff.access.disk.journal import Journal
 from fff.access.disk.responses import Replies
 from fff.access.disk.source import CachedSource
 from fff.access.disk.store import RowStore
@@ -29,6 +30,7 @@ class RowCache:
         limit: bytes that it may take.
         clock: seconds of the wall clock.
         at_once: as for `RowStore`.
+        journal: where the answers are as well, by request.
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class RowCache:
         limit: int = CACHE_BYTES,
         clock: Callable[[], float] = time.time,
         at_once: bool = False,
+        journal: Journal | None = None,
     ) -> None:
+        self._journal = journal
         self.store = RowStore(folder, limit=limit, clock=clock, at_once=at_once)
         self._replies = Replies(self.store)
         self._every = every
@@ -73,6 +77,7 @@ class RowCache:
             changes=self._changes,
             wide=source.reads_whole_records(table),
             tells_secrets=source.tells_secrets,
+            journal=self._journal,
         )
 
     def attend(self, adapters: Iterable[object]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import cast
 
 import pyarrow as pa
@@ -12,10 +12,13 @@ import pyarrow as pa
 from fff.access.disk.changes import brought_up_to_date
 from fff.access.disk.codec import by_key, key_bytes, packed, unpacked
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
+from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
+from fff.access.disk.together import Together
 from fff.access.key_index import KeyIndex, rows_having
 from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.errors import FFFError
 from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
@@ -40,6 +43,7 @@ class CachedSource:
         changes: ask only for what has changed since, where the table can tell.
         wide: keep all columns, whichever are asked for.
         tells_secrets: whether data may not be kept, because a secret of the source stands in it.
+        journal: where the source's answers are as well, by request.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class CachedSource:
         changes: bool = False,
         wide: bool,
         tells_secrets: Callable[[bytes], bool],
+        journal: Journal | None = None,
     ) -> None:
         self.name = table.source
         self.tables = (table,)
@@ -65,6 +70,9 @@ class CachedSource:
         self._changes = changes and bool(table.primary_key)
         self._wide = wide
         self._tells_secrets = tells_secrets
+        self._journal = journal
+        self._together: dict[tuple[tuple[str, ...], tuple[str, ...]], Together] = {}
+        self._going_on = asyncio.Lock()
         self._loading = asyncio.Lock()
         self._whole: pa.Table | None = None  # a scan from disk, for lookups
         self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
@@ -250,6 +258,10 @@ class CachedSource:
             for rows in index.rows_of(keys, columns):
                 yield Page(rows)
             return
+        asked = self._columns(needed)
+        together = self._groups(method, asked)
+        if together is not None and together.waiting:
+            await self._as_before(together, table, method, needed, keys, meter=meter)
         known = self._answered(method.keys, needed, keys)
         if known:
             meter.cached += len(known)
@@ -257,7 +269,8 @@ class CachedSource:
         left = [key for key in keys if key not in known]
         if not left:
             return
-        asked = self._columns(needed)
+        if together is not None:
+            together.note(left)
         began = self._store.now(), _doubtful(meter)
         pages = self._adapter.lookup(table, method, asked, left, meter=meter)
         async with aclosing(
@@ -273,7 +286,12 @@ class CachedSource:
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `Prompt` says: where all or nothing of it is on disk."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
-        if self._prompt is None or await self._covering(method.keys, needed) is not None:
+        together = self._groups(method, self._columns(needed))
+        if (
+            self._prompt is None
+            or together is not None
+            or await self._covering(method.keys, needed) is not None
+        ):
             return (), self.lookup(table, method, columns, keys, meter=meter)
         known = self._answered(method.keys, needed, keys)
         if known:
@@ -289,6 +307,54 @@ class CachedSource:
             pages = [page async for page in some]
             return [replace(page, rows=page.rows.select(list(columns))) for page in pages], None
         return (), _selected(some, columns)
+
+    def _groups(self, method: LookupMethod, columns: tuple[str, ...]) -> Together | None:
+        """In which groups keys are asked for; None where there are none, or no run goes on from this one."""
+        names = method.keys
+        if self._journal is None or method.batch_size == 1:
+            return None
+        if (names, columns) not in self._together:
+            what = b"\0".join([self._shapes(names)[0], *(name.encode() for name in (*names, *columns))])
+            self._together[names, columns] = together = Together(self._journal, what, self._tells_secrets)
+            together.settle(self._answered(names, columns, together.waiting))
+        return self._together[names, columns]
+
+    async def _as_before(
+        self,
+        together: Together,
+        table: Table,
+        method: LookupMethod,
+        needed: tuple[str, ...],
+        keys: Keys,
+        *,
+        meter: AccessMeter,
+    ) -> None:
+        """Ask for keys that are not here as a run did that was killed: the journal may have the answer to that request.
+
+        What comes of it is kept by key and taken from there, or is as good as never asked for.
+        """
+        async with self._going_on:  # others may want keys of the same group
+            known = self._answered(method.keys, needed, keys)
+            left = [key for key in keys if key not in known]
+            columns = self._columns(needed)
+            for group in together.holding(left):
+                if group == left:
+                    together.settle(group)
+                    continue
+                together.note(group)
+                own = AccessMeter(budget=meter.budget, price=meter.price, memory=meter.memory)
+                pages = self._adapter.lookup(table, method, columns, group, meter=own)
+                began = self._store.now(), 0
+                with suppress(FFFError):
+                    async with aclosing(
+                        self._brought(method.keys, columns, group, (), pages, began=began, meter=own)
+                    ) as stream:
+                        async for _ in stream:
+                            pass
+                together.settle(group)
+                meter.requests += own.requests
+                meter.cached += own.cached
+            self._store.flush()  # what is kept is seen from then on
 
     async def _brought(
         self,
