@@ -77,6 +77,7 @@ PAGINATED: dict[str, tuple[str, Answer, dict[str, Any]]] = {
     "a link in the body": ("/r", lambda q: {"results": page(ROWS, q), "links": {"next": "/r?page=2"}}, {"type": "json_link", "next_url_path": "links.next"}),
     "a link of a list": ("/r", lambda q: {"results": page(ROWS, q), "links": [{"rel": "self", "href": "/r"}, {"rel": "next", "href": "/r?page=2"}]}, {"type": "json_link", "next_url_path": "links", "rel": "next"}),
     "a cursor under another name": ("/r", lambda q: {"data": ROWS[int(q.get("after", "0")) :][:10], "paging": {"next": str(int(q.get("after", "0")) + 10)}}, {"type": "cursor", "cursor_path": "paging.next", "cursor_param": "after"}),
+    "the last record's id": ("/r?limit=10", lambda q: {"object": "list", "data": ROWS[int(q.get("starting_after", "0")) :][:10], "has_more": q.get("starting_after") != "20"}, {"type": "cursor", "cursor_path": "data[-1].id", "cursor_param": "starting_after", "has_more_path": "has_more", "page_size": 10, "page_size_param": "limit"}),
     "last indexes": ("/r?per_page=10", lambda q: {"results": ROWS[int(q.get("last", "0")) :][:10], "pagination": {"last_indexes": {"last": "10"}}}, {"type": "keyset", "cursor_path": "pagination.last_indexes", "page_size": 10, "page_size_param": "per_page"}),
     "has_more": ("/r?page=1", lambda q: {"items": page(ROWS, q), "has_more": True}, {"type": "page_number", "page_param": "page", "base_page": 1, "has_more_path": "has_more"}),
 }  # fmt: skip

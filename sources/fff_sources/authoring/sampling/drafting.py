@@ -104,7 +104,10 @@ async def _paginator(sample: Sample, content: Content, shape: Shape, response: R
     """The first guess whose second page holds other records; else one that the URL or the answer names."""
     around = without(content.value, shape.selector)
     base = "[0]" if shape.selector == "[1]" else "$"
-    seen = Seen(dict(sample.address.params), response.headers, around, len(shape.records))
+    last = shape.records[-1] if shape.records else None
+    seen = Seen(
+        dict(sample.address.params), response.headers, around, len(shape.records), shape.selector, last
+    )
     doubtful: Guess | None = None
     for guess in guesses(seen, base):
         if not content.is_json and guess.paginator["type"] in ("cursor", "keyset", "json_link"):

@@ -29,12 +29,14 @@ _FIRST = 2  # characters of a cursor that may well be the first one
 
 @dataclass(frozen=True)
 class Seen:
-    """A first page, as far as paginators go. `around` is the answer without its records."""
+    """A first page, as far as paginators go. `around` is the answer without its records, which are at `selector`."""
 
     params: Mapping[str, str]
     headers: Mapping[str, str]
     around: Any
     records: int
+    selector: str = "$"
+    last: Any = None  # of the records
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def guesses(seen: Seen, base: str = "$") -> Iterator[Guess]:
     elif offset is not None:
         yield _by_offset(offset, seen, size, totals)
     else:
+        yield from _by_last(seen, size, totals)
         yield from _unnamed(seen, members, size, totals)
 
 
@@ -288,3 +291,12 @@ def _by_cursor(
             if totals.rows_path is not None:
                 paginator["total_path"] = totals.rows_path
             yield Guess(paginator, {param: str(value)}, sure=cursor is not None)
+
+
+def _by_last(seen: Seen, size: dict[str, Any], totals: _Totals) -> Iterator[Guess]:
+    """More there is, and nothing that leads on: the id of the last record does, as Stripe has it."""
+    last = seen.last.get("id") if isinstance(seen.last, dict) else None
+    if totals.more and not totals.known and seen.selector not in ("$", "[1]") and isinstance(last, str | int):
+        param = next((name for name in seen.params if name in CURSOR_PARAMS), "starting_after")
+        path = {"cursor_path": f"{seen.selector}[-1].id", "has_more_path": totals.more_path}
+        yield Guess({"type": "cursor", "cursor_param": param, **path, **size}, {param: str(last)}, sure=False)
