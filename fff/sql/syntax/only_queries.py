@@ -139,6 +139,15 @@ def _check(text: str, tokens: Sequence[Token], node: Node) -> None:
             span=opening,
             hint="a name is written `name`, an array array(1, 2)",
         )
+    if isinstance(node, exp.In) and not any(
+        node.args.get(name) for name in ("expressions", "query", "unnest")
+    ):
+        raise QueryError(
+            "syntax error: IN has no value to look for",
+            sql=text,
+            span=_empty_in(tokens) or text_span(node),
+            hint="name one, or write false in its place",
+        )
     if isinstance(node, exp.Anonymous):
         name = (node.this if isinstance(node.this, str) else node.this.name).lower()
         if name in _REFLECTION:
@@ -163,6 +172,15 @@ def _refusal(text: str, word: str, place: Span) -> UnsupportedSQL:
 
 def _word(token: Token) -> str:
     return token.text.upper().split(" ")[0]
+
+
+def _empty_in(tokens: Sequence[Token]) -> Span | None:
+    """Where `IN ()` stands."""
+    empty = [TokenType.IN, TokenType.L_PAREN, TokenType.R_PAREN]
+    for at in range(len(tokens) - 2):
+        if [token.token_type for token in tokens[at : at + 3]] == empty:
+            return Span(tokens[at].start, tokens[at + 2].end + 1)
+    return None
 
 
 def _word_place(tokens: Sequence[Token], words: Sequence[str]) -> Span | None:
