@@ -97,6 +97,8 @@ def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = Fal
     """A call of a kernel; of constants, what it comes to, unless that fails."""
     if kind in COLLATED:
         raise LeftToSparkError("texts of a collation")
+    if name == "case" and pa.types.is_list(kind) and kind.value_type == pa.null():
+        raise LeftToSparkError("a choice among arrays of NULLs")  # which Arrow does not make
     made = FunctionCall(name, tuple(arg.expr for arg in args), kind, fails)
     return Typed(folded(made, kind), kind)
 
