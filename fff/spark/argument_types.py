@@ -14,7 +14,7 @@ from itertools import combinations
 import pyarrow as pa
 
 from fff.errors import SparkError
-from fff.sql.refusals.kinds import WORDS, letter_of
+from fff.sql.refusals.types.kinds import WORDS, letter_of
 
 #: Letters for the kinds of types, each with what is put in its place: columns, by their types, and constants.
 KINDS: dict[str, tuple[tuple[pa.DataType, ...], tuple[str, ...]]] = {
@@ -69,8 +69,8 @@ _NOT_OF_TYPES = frozenset(
 )
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
-#: Functions that are also asked about with two or three arguments; all are with one. None takes intervals beside
-#: other types, which are no kind: `try_add`, `sequence`.
+#: Functions that are also asked about with two or three arguments; all are with one. Not among them: those of
+#: intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
 SEVERAL = frozenset(
     """
     add_months aes_encrypt array_append array_contains array_except array_insert array_intersect

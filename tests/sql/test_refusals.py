@@ -11,7 +11,7 @@ from planner_fakes import CATALOG, EMPTY
 from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-from fff.sql.refusals.kinds import INCOMPARABLE
+from fff.sql.refusals.types.kinds import INCOMPARABLE
 
 #: Statements, and what is underlined in them.
 REFUSED = [

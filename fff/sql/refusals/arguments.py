@@ -1,7 +1,7 @@
 """Arguments and operands that Spark refuses for their types, told before the first request.
 
 What is known of an expression is the kind of its values, read off its tokens by Spark's own grammar
-(`fff.sql.refusals.expressions`). What is not known is taken for right: Spark tells as soon as it is up.
+(`fff.sql.refusals.types.expressions`). What is not known is taken for right: Spark tells as soon as it is up.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.refusals.constants import Fold, check_constants, check_table_functions
-from fff.sql.refusals.expressions import SET_OPERATORS, Expressions, Part
 from fff.sql.refusals.generators import GENERATORS
-from fff.sql.refusals.kinds import INCOMPARABLE, WORDS, are_apart
-from fff.sql.refusals.references import NAMED
 from fff.sql.refusals.texts import check_texts, check_typed
+from fff.sql.refusals.types.expressions import SET_OPERATORS, Expressions
+from fff.sql.refusals.types.kinds import INCOMPARABLE, WORDS, are_apart
+from fff.sql.refusals.types.references import NAMED, Part
 from fff.sql.syntax.spark_functions import calls_of
 from fff.sql.syntax.statement import Statement, TokenType
 

@@ -15,8 +15,9 @@ from itertools import pairwise
 from fff.errors import QueryError
 from fff.sql.binder.names import is_call
 from fff.sql.binder.scopes import QueryTree
-from fff.sql.refusals.expressions import Expressions, Part
-from fff.sql.refusals.kinds import NULL, UNKNOWN, WORDS
+from fff.sql.refusals.types.expressions import Expressions
+from fff.sql.refusals.types.kinds import NULL, UNKNOWN, WORDS
+from fff.sql.refusals.types.references import Part
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from fff.schema import ArrowType
-from fff.sql.refusals.kinds import ALONE, NULL, REFUSED_BY_LAMBDAS, UNKNOWN, WORDS, are_apart, kind_of
-
-if TYPE_CHECKING:
-    from fff.sql.refusals.expressions import Expressions, Part
+from fff.sql.refusals.types.kinds import ALONE, NULL, REFUSED_BY_LAMBDAS, UNKNOWN, WORDS, are_apart, kind_of
+from fff.sql.refusals.types.references import Part, References
 
 #: Functions of an array and a value: the place of the value, and how Spark brings it together with the items.
 _OF_ITEMS = {
@@ -49,7 +46,7 @@ _BEFORE = {
 }
 
 
-def check_collected(expressions: Expressions, name: str, parts: Sequence[Part]) -> None:
+def check_collected(expressions: References, name: str, parts: Sequence[Part]) -> None:
     """Raises QueryError for a call whose arguments do not go together."""
     types = [expressions.type_of(*part[1:]) if part[0] in "apr" else ALONE.get(part[0]) for part in parts]
     item = item_of(types[0]) if parts else None
@@ -71,7 +68,7 @@ def check_collected(expressions: Expressions, name: str, parts: Sequence[Part]) 
         raise expressions.mistake(f"{name} takes no array of {word}", *parts[0][1:])
 
 
-def check_lambdas(expressions: Expressions, name: str, spans: Sequence[tuple[int, int]]) -> None:
+def check_lambdas(expressions: References, name: str, spans: Sequence[tuple[int, int]]) -> None:
     """Says what the parameters of a call's lambdas are; raises QueryError where it, or what a lambda comes to, is of a wrong type."""
     kinds = _BEFORE.get(name, "")
     if not kinds or len(spans) < len(kinds):
@@ -91,7 +88,7 @@ def check_lambdas(expressions: Expressions, name: str, spans: Sequence[tuple[int
             raise expressions.mistake(f"the function of {name} gives no {WORDS[kind]}", body, end)
 
 
-def made_by(expressions: Expressions, name: str, parts: Sequence[Part]) -> ArrowType | None:
+def made_by(expressions: References, name: str, parts: Sequence[Part]) -> ArrowType | None:
     """The type of what some calls give."""
     if not parts:
         return None
@@ -119,7 +116,7 @@ def value_of(kind: ArrowType | None) -> ArrowType | None:
     return kind.item_type if kind is not None and pa.types.is_map(kind) else item_of(kind)
 
 
-def _listed(expressions: Expressions, parts: Sequence[Part]) -> ArrowType | None:
+def _listed(expressions: References, parts: Sequence[Part]) -> ArrowType | None:
     types = [expressions.type_of(*part[1:]) for part in parts]
     if None in types:
         return None
@@ -146,7 +143,7 @@ def _parameters(name: str, types: Sequence[ArrowType | None]) -> list[ArrowType 
     return [None, item_of(one)] if name in {"aggregate", "reduce"} else [None, None, None]
 
 
-def _check_concat(expressions: Expressions, parts: Sequence[Part]) -> None:
+def _check_concat(expressions: References, parts: Sequence[Part]) -> None:
     known = [place for place, part in enumerate(parts) if part[0] not in {UNKNOWN, NULL}]
     arrays = [place for place in known if parts[place][0] == "a"]
     if not arrays:
@@ -158,7 +155,7 @@ def _check_concat(expressions: Expressions, parts: Sequence[Part]) -> None:
 
 
 def _check_place(
-    expressions: Expressions, name: str, parts: Sequence[Part], types: Sequence[ArrowType | None]
+    expressions: References, name: str, parts: Sequence[Part], types: Sequence[ArrowType | None]
 ) -> None:
     kind, first, end = parts[1]
     if parts[0][0] == "a" and kind in WORDS and kind not in _PLACES[name] and kind != "S":
@@ -170,7 +167,7 @@ def _check_place(
         )
 
 
-def _check_sequence(expressions: Expressions, parts: Sequence[Part]) -> None:
+def _check_sequence(expressions: References, parts: Sequence[Part]) -> None:
     kinds = {part[0] for part in parts[:2]}
     wrong = next((part for part in parts[:2] if part[0] in _NEITHER), None)
     if wrong is not None:
@@ -182,7 +179,7 @@ def _check_sequence(expressions: Expressions, parts: Sequence[Part]) -> None:
         raise expressions.mistake("sequence takes an INTERVAL as its step from day to day", *parts[2][1:])
 
 
-def _apart(expressions: Expressions, name: str, part: Part, item: ArrowType | None) -> Exception:
+def _apart(expressions: References, name: str, part: Part, item: ArrowType | None) -> Exception:
     return expressions.mistake(
         f"{name} brings no {WORDS[part[0]]} together with an array of {WORDS[kind_of(item)]}", *part[1:]
     )

@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
 
+from fff.errors import QueryError
 from fff.schema import ArrowType
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.refusals.generators import kinds_of
-from fff.sql.refusals.kinds import kind_of, letter_of
+from fff.sql.refusals.types.kinds import kind_of, letter_of
 from fff.sql.syntax.statement import Node, Statement, TokenType
 
 #: A name that nothing says `AS` before, if one of these follows it.
 NAMED = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
-class BeyondError(Exception):
+#: A kind, and the tokens it is of: the first one, and the one behind it.
+Part = tuple[str, int, int]
+
+
+class NotKnownError(Exception):
     """Here stands what is not known."""
 
 
-class References:
+class References(ABC):
     """The tokens of a statement, and what its names mean."""
+
+    @abstractmethod
+    def value(self, at: int) -> tuple[str, int]:
+        """The kind of the whole expression that begins at a token, and the token behind it; -1 where that is not known."""
+
+    @abstractmethod
+    def whole(self, first: int, end: int) -> Part:
+        """Tokens that are one expression, if they are one that is known."""
+
+    @abstractmethod
+    def type_of(self, first: int, end: int) -> ArrowType | None:
+        """The type of an expression from a token to another, as far as it is known; of numbers and texts one of their kind."""
+
+    @abstractmethod
+    def alike(self, form: str, what: str, parts: Sequence[Part]) -> str:
+        """The kind that several values are brought to, one after the other."""
+
+    def mistake(self, message: str, first: int, end: int) -> QueryError:
+        """Types that do not go together, and where."""
+        return QueryError(
+            f"[DATATYPE_MISMATCH] {message}", sql=self._statement.sql, span=self._statement.span(first, end)
+        )
 
     def __init__(self, statement: Statement, scopes: Sequence[SelectScope]) -> None:
         self._statement = statement
@@ -79,7 +107,7 @@ class References:
         """The token behind a pair of brackets."""
         closing = self._statement.closing(opening)
         if closing < 0:
-            raise BeyondError
+            raise NotKnownError
         return closing + 1
 
     def _listed(self, opening: int) -> list[tuple[int, int]]:

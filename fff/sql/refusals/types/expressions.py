@@ -1,6 +1,6 @@
 """The kinds of a statement's expressions, read off its tokens as Spark's grammar reads them.
 
-A kind is a letter of `fff.sql.refusals.kinds`. An expression in which something stands that is not known here is of an
+A kind is a letter of `fff.sql.refusals.types.kinds`. An expression in which something stands that is not known here is of an
 unknown kind, and nothing is said of it as a whole; its brackets, branches and arguments are judged each by itself.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from fff.errors import QueryError
 from fff.schema import ArrowType
 from fff.sql.binder.scopes import SelectScope
-from fff.sql.refusals.collected import check_collected, check_lambdas, made_by, value_of
-from fff.sql.refusals.kinds import (
+from fff.sql.refusals.types.collected import check_collected, check_lambdas, made_by, value_of
+from fff.sql.refusals.types.kinds import (
     ALONE,
     NULL,
     REFUSED,
@@ -27,7 +27,7 @@ from fff.sql.refusals.kinds import (
     outcome,
     taken,
 )
-from fff.sql.refusals.references import NAMED, BeyondError, References, field_of
+from fff.sql.refusals.types.references import NAMED, NotKnownError, Part, References, field_of
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Statement, TokenType
 
@@ -80,9 +80,6 @@ _ALIKE = {
 #: Functions that take a unit of time first, where they have three arguments.
 _OF_UNITS = frozenset({"date_add", "dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
 
-#: A kind, and the tokens it is of: the first one, and the one behind it.
-Part = tuple[str, int, int]
-
 
 class Expressions(References):
     """The kinds of a statement's expressions, by their first tokens. All methods raise QueryError for what Spark refuses."""
@@ -98,7 +95,7 @@ class Expressions(References):
             mistakes: list[QueryError] = []
             try:
                 kind, _, end = self._binary(at, 0, mistakes)
-            except BeyondError:
+            except NotKnownError:
                 kind, end = UNKNOWN, -1
             named = self._is(end, NAMED) and (end + 1 == len(self._tokens) or self._is(end + 1, _BEHIND))
             if end < len(self._tokens) and not named and not self._is(end, _BEHIND):
@@ -112,7 +109,7 @@ class Expressions(References):
         """The kind of what stands before a comparison or a predicate, from a token on, and the token behind it; -1 as above."""
         try:
             kind, _, end = self._binary(at, _COMPARISON + 1, [])
-        except BeyondError:
+        except NotKnownError:
             return UNKNOWN, -1
         return kind, end
 
@@ -121,7 +118,7 @@ class Expressions(References):
         if at not in self._calls:
             try:
                 self._calls[at] = self._called(at)
-            except BeyondError:
+            except NotKnownError:
                 self._calls[at] = UNKNOWN
         return self._calls[at]
 
@@ -137,14 +134,14 @@ class Expressions(References):
                 if least > _PREDICATE:
                     return left
                 if most <= _PREDICATE:
-                    raise BeyondError
+                    raise NotKnownError
                 left, most = self._predicate(left, mistakes), _PREDICATE
                 continue
             level, form = _OPERATORS.get(token, (0, ""))
             if level < max(least, 1):
                 return left
             if level > most:
-                raise BeyondError  # behind a predicate, or one that binds more tightly and was not seen
+                raise NotKnownError  # behind a predicate, or one that binds more tightly and was not seen
             right = self._binary(place + 1, level + 1, mistakes)
             left, most = self._made(form, left, right, self._tokens[place].text, mistakes), level
         return left
@@ -155,7 +152,7 @@ class Expressions(References):
         token = self._tokens[at]
         if token.token_type is TokenType.NOT:
             if least > _NOT:
-                raise BeyondError
+                raise NotKnownError
             form, (kind, first, end) = "not", self._binary(at + 1, _NOT, mistakes)
         else:
             form, (kind, first, end) = _SIGNS[token.token_type], self._operand(at + 1, _SIGN, mistakes)
@@ -176,18 +173,18 @@ class Expressions(References):
                 right = self._binary(at + 2, _COMPARISON + 1, mistakes)
                 return self._made("=", left, right, "IS DISTINCT FROM", mistakes)
             if not self._is(at, (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)):
-                raise BeyondError
+                raise NotKnownError
             return "b", left[1], at + 1
         if token.token_type is TokenType.BETWEEN:
             low = self._binary(at + 1, _COMPARISON + 1, mistakes)
             if not self._is(low[2], (TokenType.AND,)):
-                raise BeyondError
+                raise NotKnownError
             high = self._binary(low[2] + 1, _COMPARISON + 1, mistakes)
             self._made("<", left, low, "BETWEEN", mistakes)
             return "b", left[1], self._made("<", left, high, "BETWEEN", mistakes)[2]
         if token.token_type is TokenType.IN:
             if not self._is(at + 1, (TokenType.L_PAREN,)):
-                raise BeyondError
+                raise NotKnownError
             items = [self.whole(*one) for one in self._listed(at + 1)]
             if self._is(at + 2, _QUERY - {TokenType.L_PAREN}):
                 items = [self._selected(at + 1)]
@@ -254,7 +251,7 @@ class Expressions(References):
             elif token is TokenType.DCOLON:
                 kind, end = self._cast("cast", (kind, at, end), end + 1)
                 if end < 0:
-                    raise BeyondError
+                    raise NotKnownError
             elif token in {
                 TokenType.COLON,
                 TokenType.COLLATE,
@@ -262,14 +259,14 @@ class Expressions(References):
                 TokenType.FARROW,
                 TokenType.DOT,
             }:
-                raise BeyondError
+                raise NotKnownError
             else:
                 break
         return self._as_constant(kind, at, end)
 
     def _plain(self, at: int) -> tuple[str, int]:
         if at >= len(self._tokens):
-            raise BeyondError
+            raise NotKnownError
         if at in self._variables:
             return kind_of(self._variables[at]), at + 1
         if at in self._columns:
@@ -312,13 +309,13 @@ class Expressions(References):
                 "IGNORE",
                 "RESPECT",
             }:
-                raise BeyondError
+                raise NotKnownError
             if self._is(end, (TokenType.OVER,)):
                 end = self._closing(end + 1) if self._is(end + 1, (TokenType.L_PAREN,)) else end + 2
             return kind, end
         if token.token_type in NAMED:
             return UNKNOWN, at + 1
-        raise BeyondError
+        raise NotKnownError
 
     def _case(self, at: int) -> tuple[str, int]:
         place, asked, branches = at + 1, None, list[Part]()
@@ -336,30 +333,30 @@ class Expressions(References):
                 if mistakes:
                     raise mistakes[0]
                 if not self._is(end, (TokenType.THEN,)):
-                    raise BeyondError
+                    raise NotKnownError
                 place = end
             branches.append(self._inner(place + 1))
             place = branches[-1][2]
         if not branches or not self._is(place, (TokenType.END,)):
-            raise BeyondError
+            raise NotKnownError
         return self.alike("coalesce", "CASE", branches), place + 1
 
     def _inner(self, at: int) -> Part:
         """An expression inside another, whose end has to be known."""
         kind, end = self.value(at)
         if end < 0:
-            raise BeyondError
+            raise NotKnownError
         return kind, at, end
 
     def _interval(self, at: int) -> int:
         end = at + 1 + self._is(at + 1, (TokenType.DASH,))
         if not self._is(end, (TokenType.STRING, TokenType.NUMBER)):
-            raise BeyondError
+            raise NotKnownError
         end += 2
         if end < len(self._tokens) and self._tokens[end].text.upper() == "TO":
             end += 2
         if self._is(end, (TokenType.STRING, TokenType.NUMBER)):
-            raise BeyondError
+            raise NotKnownError
         return end
 
     def _called(self, at: int) -> str:
@@ -407,7 +404,7 @@ class Expressions(References):
     def _cast(self, form: str, part: Part, at: int) -> tuple[str, int]:
         """The kind of a cast to the type that begins at a token, and the token behind that; -1 where that is not known."""
         if at >= len(self._tokens):
-            raise BeyondError
+            raise NotKnownError
         kind, first, end = part
         word, behind = self._tokens[at].text.lower(), at + 1
         if form == "cast" and self._tokens[first].token_type is TokenType.NUMBER and word in _SUFFIXES:
@@ -480,12 +477,6 @@ class Expressions(References):
         ):
             kind = "S"
         return kind, first, end
-
-    def mistake(self, message: str, first: int, end: int) -> QueryError:
-        """Types that do not go together, and where."""
-        return QueryError(
-            f"[DATATYPE_MISMATCH] {message}", sql=self._statement.sql, span=self._statement.span(first, end)
-        )
 
 
 def _number(text: str) -> str:
