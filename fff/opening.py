@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache as cache_of
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
@@ -75,7 +76,11 @@ def open_federation(
     load = load or _loader()
     paths = [source if isinstance(source, SpecText) else Path(source) for source in sources]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
-    java = _nobody_knows if options is None or options.spark_master or options.spark_remote else _own_java
+    java = (
+        _nobody_knows
+        if options is None or options.spark_master or options.spark_remote
+        else cache_of(_own_java)
+    )
     return Federation(catalog, client, keep=keep, max_age=max_age, cache=kept, history=history, java=java)
 
 
