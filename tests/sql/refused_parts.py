@@ -36,6 +36,8 @@ REFUSED = [
     ("SELECT lpad(s, dt, 'a'), id FROM t", "dt"),
     ("SELECT format_number(id, dt) FROM t", "dt"),
     ("SELECT sequence(d, id) FROM t", "d"),
+    ("SELECT uniform('a', 2) FROM t", "'a'"),
+    ("SELECT uniform(1, 2, k) FROM t", "k"),
     ("SELECT from_utc_timestamp(id, 'UTC') FROM t", "id"),
     ("SELECT id + 1 FROM t UNION ALL SELECT dt FROM t", "dt"),
     ("SELECT id FROM t UNION ALL SELECT k > 1 FROM t", "k > 1"),
@@ -49,6 +51,8 @@ REFUSED = [
     ("FROM t |> AGGREGATE sum(dt)", "dt"),
 ]
 TAKEN = [
+    "SELECT decode(X'00', 'utf-8'), decode(id, 1, 'a', 'b'), decode(k, 1, 'a', 2, 'b', 'c'), uniform(1, 10, 0) FROM t",
+    "SELECT try_subtract(dt, INTERVAL 1 DAY), try_divide(INTERVAL 2 DAY, 2), to_number(s, '999'), mask(s, 'X') FROM t",
     "SELECT sequence(dt, dt, INTERVAL 1 DAY), sequence(id, k), sequence(id, k, 2), to_number(s, '999') FROM t",
     "SELECT transform(items, a -> a.qty + 1), filter(items, a -> a.sku = 'x'), transform(arr, id -> id + 1), id FROM n",
     "SELECT filter(items, id -> id.sku = 'a'), filter(items, n -> n.sku = 'a'), n.id FROM n",
