@@ -28,6 +28,7 @@ from fff.runtime.block_run import uses_of
 from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import Prepared
 from fff.sql.planner.prepare import compared_with_text, prepare, table_names
+from fff.sql.scalars.java import running_on
 from fff.stats import RunOutcome
 from fff.web.client import WebClient
 
@@ -61,6 +62,7 @@ class Federation:
         max_age: float | None = None,
         cache: RowCache | None = None,
         history: TableHistory | None = None,
+        java: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.catalog = catalog
         self._client = client
@@ -68,6 +70,7 @@ class Federation:
         self._functions: PythonFunctions | None = None
         self._cache = cache
         self._history = history or TableHistory()
+        self._java = java
         self._store = AccessStore(keep=keep, disk=cache, max_age=max_age)
         self._memory = Memory()  # what statements taught about routing, for those that follow
 
@@ -89,7 +92,8 @@ class Federation:
                 f"the columns of {table.full_name} are not declared, and nothing has been asked yet to learn them",
                 hint=f"`fff source show {table.full_name}` asks for them; declare them under columns: in the spec",
             )
-        return prepare(sql, self.catalog, params or {}, prioritize)
+        with running_on(self._java):
+            return prepare(sql, self.catalog, params or {}, prioritize)
 
     def register(self, function: PythonFunction) -> None:
         """Let SQL call a function of this program; it takes the place of one of its name.

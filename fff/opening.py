@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache as cache_of
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
@@ -11,10 +13,10 @@ from typing import Protocol, cast
 from fff.access.disk.journal import Journal, JournaledClient
 from fff.access.disk.policy import RowCache, row_cache
 from fff.catalog import Catalog
-from fff.errors import UsageError
+from fff.errors import SparkError, UsageError
 from fff.federation import Federation
 from fff.forecast.history import TableHistory
-from fff.options import SpecText
+from fff.options import RunOptions, SpecText
 from fff.web.client import WebClient
 
 _GROUP, _NAME = "fff.loaders", "specs"
@@ -50,13 +52,14 @@ def open_federation(
     cache_ttl: float | None = None,
     local_files: bool = True,
     checkpoint: Path | None = None,
+    options: RunOptions | None = None,
 ) -> Federation:
     """A federation over the given spec files and folders or, without any, over those of the usual places.
 
     `environ` is that of the process unless it is given; `client` sends over the network, `load` is the loader that is
     installed. `keep` and `max_age` are those of `Federation`; `cache` and `cache_ttl` are as for `row_cache`. Nothing is sent.
     Without `local_files` statements cannot name files of this machine; specs can. All answers are kept in the folder
-    `checkpoint`, and what is in it is not asked for again; there is no other cache then.
+    `checkpoint`, and what is in it is not asked for again; there is no other cache then. The `options` say where Spark runs.
 
     Raises:
         SpecError: a spec is wrong.
@@ -76,7 +79,25 @@ def open_federation(
     load = load or _loader()
     paths = [source if isinstance(source, SpecText) else Path(source) for source in sources]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
-    return Federation(catalog, client, keep=keep, max_age=max_age, cache=kept, history=history)
+    java = (
+        _nobody_knows
+        if options is None or options.spark_master or options.spark_remote
+        else cache_of(_own_java)
+    )
+    return Federation(catalog, client, keep=keep, max_age=max_age, cache=kept, history=history, java=java)
+
+
+def _nobody_knows() -> None:
+    """The version of the Java of a Spark elsewhere."""
+
+
+def _own_java() -> int | None:
+    """The version of the Java that Spark would run on here; None without one."""
+    from fff.spark.start.java import find_java  # noqa: PLC0415 - few statements depend on it
+
+    with suppress(SparkError):
+        return find_java().version
+    return None
 
 
 def _loader() -> Loader:

@@ -76,7 +76,11 @@ class AsyncConnection:
         """Read the specs; sends nothing. Raises UsageError, SpecError."""
         if self._federation is None:
             federation = open_federation(
-                self._sources, client=self._client, checkpoint=self._checkpoint, **self._opening
+                self._sources,
+                client=self._client,
+                checkpoint=self._checkpoint,
+                options=self._options,
+                **self._opening,
             )
             for function in self._functions.values():
                 federation.register(function)

@@ -40,7 +40,7 @@ _TYPES_FILE = Path(fff.sql.__file__).parent / "scalars" / "argument_types.py"
 _TYPES_HEAD = '''"""Types that Spark's functions never take. Written by `python -m fff.spark`; do not edit.
 
 `name:refused/refused:value` is a call of a function with as many arguments as there are places, the letters of the types
-(`fff.sql.refusals.kinds`) that are refused in each of them, and that of its values, if it is one whatever is given.
+(`fff.sql.refusals.types.kinds`) that are refused in each of them, and that of its values, if it is one whatever is given.
 """
 
 SPARK_VERSION = "{version}"

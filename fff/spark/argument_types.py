@@ -14,7 +14,7 @@ from itertools import combinations
 import pyarrow as pa
 
 from fff.errors import SparkError
-from fff.sql.refusals.kinds import WORDS, letter_of
+from fff.sql.refusals.types.kinds import WORDS, letter_of
 
 #: Letters for the kinds of types, each with what is put in its place: columns, by their types, and constants.
 KINDS: dict[str, tuple[tuple[pa.DataType, ...], tuple[str, ...]]] = {
@@ -69,16 +69,24 @@ _NOT_OF_TYPES = frozenset(
 )
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
-#: Functions that are also asked about with two or three arguments; all are with one.
+#: Functions that are also asked about with two or three arguments; all are with one. Not among them: those of
+#: intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
 SEVERAL = frozenset(
     """
-    add_months array_append array_contains array_except array_intersect array_join array_position
-    array_prepend array_remove array_repeat array_union arrays_overlap atan2 contains conv corr covar_pop
-    covar_samp date_add date_format date_sub date_trunc datediff element_at endswith get_json_object hypot
-    if instr left levenshtein locate log map_from_arrays max_by min_by mod months_between pmod position pow
-    power regexp_count regexp_extract regexp_instr regexp_like regexp_replace regexp_substr regr_avgx
-    regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace right
-    rlike round split split_part startswith substring substring_index translate
+    add_months aes_encrypt array_append array_contains array_except array_insert array_intersect
+    array_join array_position array_prepend array_remove array_repeat array_union arrays_overlap
+    assert_true atan2 bit_get bround btrim ceil ceiling contains conv convert_timezone corr covar_pop
+    covar_samp date_add date_format date_sub date_trunc datediff decode element_at elt encode endswith
+    find_in_set floor format_number from_unixtime from_utc_timestamp get get_json_object getbit hypot if
+    instr left levenshtein locate log lpad ltrim make_date map_contains_key map_from_arrays mask max_by
+    min_by mod months_between nanvl next_day overlay parse_url pmod position pow power regexp_count
+    regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr regr_avgx
+    regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace
+    right rlike round rpad rtrim sha2 shiftleft shiftright shiftrightunsigned slice sort_array split
+    split_part startswith str_to_map substr substring substring_index to_binary to_char to_date
+    to_timestamp to_unix_timestamp to_utc_timestamp to_varchar translate trim trunc try_divide
+    try_element_at try_mod try_multiply try_subtract try_to_binary try_to_date try_to_timestamp
+    unix_timestamp
     """.split()  # noqa: SIM905 - as such lists are written
 )
 _PAIR = 2

@@ -25,9 +25,11 @@ from planner_fakes import table
 from fff.dataflow.plan.expressions import Literal
 from fff.errors import QueryError, Span
 from fff.schema import ArrowType
+from fff.spark.start.java import NEWEST
 from fff.sql.analysis.predicates import Translator
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.scalars.coercion import type_name
+from fff.sql.scalars.java import running_on
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.scalars.words import describe
 from fff.sql.syntax.parse import parse_statement
@@ -467,7 +469,8 @@ def main(arguments: Sequence[str]) -> None:
         if not files:
             print(f"{folder}: no SQL files, skipped")
             continue
-        count = counted([path.read_text(encoding="utf-8", errors="replace") for path in files], refused)
+        with running_on(lambda: NEWEST):
+            count = counted([path.read_text(encoding="utf-8", errors="replace") for path in files], refused)
         print(
             f"{folder}: {len(files)} files, {count.statements} queries, {count.unread} statements that FFF does not read"
             + (f", {count.refused} that Spark refuses" if refused else "")

@@ -93,6 +93,7 @@ FORMS = [
     *("CASE WHEN {} THEN {} ELSE {} END", "CASE {} WHEN {} THEN {} WHEN {} THEN {} ELSE {} END"),
     *("coalesce({}, {})", "coalesce({}, {}, {})", "nvl({}, {})", "ifnull({}, {})", "nvl2({}, {}, {})"),
     *("if({}, {}, {})", "nullif({}, {})", "greatest({}, {})", "least({}, {}, {})", "array({}, {})"),
+    *("{}[0]", "filter({}, v -> v = {})", "exists({}, v -> v > {})", "concat({}, {})", "array_insert({}, 1, {})"),
     *("equal_null({}, {})", "{} + {} * {}", "{} = {} AND {} < {} OR {}", "CAST({} AS {{type}})", "TRY_CAST({} AS {{type}})"),
 ]  # fmt: skip
 TYPES = ("boolean", "tinyint", "int", "bigint", "float", "double", "decimal(5,2)", "string", "binary", "date", "timestamp",

@@ -36,6 +36,7 @@ ALONE = [
     "SELECT array_distinct(a), array_max(a), a = a, array_contains(a, 1), array_append(a, i) FROM u WHERE a < array(5)",
     "SELECT dt - DATE '2020-01-01' AS days, dt + INTERVAL '1:02' HOUR TO MINUTE AS m FROM r WHERE dt - INTERVAL 1 YEAR 2 MONTH < dt",
     "SELECT map(1, u.s) AS m, aggregate(u.a, r.i, (x, y) -> x + y) AS n, (u.i, r.l) AS both FROM r, u WHERE r.i = u.i",
+    "SELECT i + l || s, s || i * 2 || s, i & l | 1, (i || l) + 0, (i | l) & 1 FROM r WHERE i BETWEEN 0 AND 9 AND l BETWEEN 0 AND 9",
     "SELECT array(i) AS x FROM u UNION ALL SELECT array(l) FROM r",
 ]  # fmt: skip
 
@@ -49,7 +50,7 @@ NOT_ALONE = [
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",
     "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a) FROM u",
-    "SELECT uuid()",
+    "SELECT uuid()", "SELECT i || l + 1 AS x FROM r", "SELECT i | l & 1 AS x FROM r",  # Spark's operators bind otherwise than the parser's
     "SELECT DISTINCT NULL AS x",
     "(SELECT i FROM r ORDER BY i LIMIT 1) UNION ALL SELECT i FROM u",
 ]  # fmt: skip

@@ -5,12 +5,13 @@ from __future__ import annotations
 import planner_fakes
 import pytest
 import refused_constants
+import refused_parts
 from planner_fakes import CATALOG, EMPTY
 
 from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-from fff.sql.refusals.kinds import INCOMPARABLE
+from fff.sql.refusals.types.kinds import INCOMPARABLE
 
 #: Statements, and what is underlined in them.
 REFUSED = [
@@ -388,7 +389,7 @@ TAKEN = [
 
 
 def test_what_spark_refuses_is_told_at_once() -> None:
-    for sql, place in (*REFUSED, *refused_constants.REFUSED):
+    for sql, place in (*REFUSED, *refused_constants.REFUSED, *refused_parts.REFUSED):
         planner_fakes.refused_at(sql, place, CATALOG)
 
 
@@ -403,17 +404,17 @@ def test_a_text_may_be_json_whose_members_a_function_reads(asked: str) -> None:
 
 
 def test_what_spark_takes_is_taken() -> None:
-    for sql in (*TAKEN, *refused_constants.TAKEN):
+    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN):
         assert prepare(sql, CATALOG), sql
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
-    for sql, _ in (*REFUSED, *refused_constants.REFUSED):
+    for sql, _ in (*REFUSED, *refused_constants.REFUSED, *refused_parts.REFUSED):
         with pytest.raises(SparkError):
             spark.check(sql, EMPTY)
-    for sql in (*TAKEN, *refused_constants.TAKEN):
+    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN):
         spark.check(sql, EMPTY)
 
 

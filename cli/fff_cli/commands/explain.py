@@ -112,7 +112,7 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
 
     try:
         async with open_federation(
-            arguments.sources, **client_of(arguments), **cache_of(arguments)
+            arguments.sources, options=arguments.run, **client_of(arguments), **cache_of(arguments)
         ) as federation:
             await look_into_files(federation, texts)
             statements = prepare_all(federation, texts, params, arguments.run.prioritize)

@@ -151,6 +151,7 @@ async def _run(
                 arguments.sources,
                 environ=environ,
                 checkpoint=arguments.checkpoint,
+                options=arguments.run,
                 **client_of(arguments),
                 **cache_of(arguments),
             ) as fed:

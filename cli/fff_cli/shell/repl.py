@@ -63,7 +63,10 @@ async def _session(arguments: QueryArguments, progress: Progress, interrupts: Se
     params = parse_params(arguments.params)
     with interrupts.watching():
         async with open_federation(
-            arguments.sources, environ=os.environ, **(cache_of(arguments) | {"keep": True})
+            arguments.sources,
+            environ=os.environ,
+            options=arguments.run,
+            **(cache_of(arguments) | {"keep": True}),
         ) as federation:
             if typing and arguments.pager is None:
                 arguments = replace(arguments, pager=True)

@@ -87,7 +87,7 @@ class _Rounds:
         try:
             with interrupts.watching():
                 async with open_federation(
-                    self._arguments.sources, **cache_of(self._arguments)
+                    self._arguments.sources, options=self._arguments.run, **cache_of(self._arguments)
                 ) as federation:
                     await discover_all(federation, self._texts)
                     while True:

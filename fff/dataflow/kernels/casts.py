@@ -13,11 +13,15 @@ from fff.dataflow.arrays import Bools
 from fff.dataflow.kernels import texts
 from fff.dataflow.kernels.collections.parts import Parts, made, made_map
 from fff.dataflow.kernels.values import Kernel, Partial, Value, failing, over_unique
+from fff.dataflow.kernels.written.doubles import digits_of, write_floats
 from fff.schema import ArrowType, result_field
 
 _SECOND, _DAY = 1_000_000, 86_400_000_000
 #: A moment is so many days from 1970 at most.
 _MOST_DAYS = (2**63 - 1) // _DAY
+
+#: More digits than a double is written with; ten to this power is a whole number of 64 bits.
+_MOST_DIGITS = 18
 
 
 def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -181,8 +185,12 @@ def _from_integer(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | N
 
 
 def _from_float(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
+    if pa.types.is_string(kind):
+        return write_floats(value), None
     if pa.types.is_floating(kind):
         return value.cast(kind, safe=False), None
+    if pa.types.is_decimal(kind):
+        return _float_to_decimal(value.cast(pa.float64()), kind)
     numbers = value.to_numpy(zero_copy_only=False).astype(np.float64)
     valid = pc.is_valid(value).to_numpy(zero_copy_only=False)
     # Java's widening of the bounds: 2^63 itself is let pass, and becomes the greatest long.
@@ -195,6 +203,26 @@ def _from_float(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | Non
             whole >= 2.0**63, 2**63 - 1, np.where(whole >= 2.0**63, 0.0, whole).astype(np.int64)
         )
     return pa.array(integers, pa.int64(), mask=~valid).cast(kind, safe=False), valid & ~fits
+
+
+def _float_to_decimal(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
+    """What Java writes of doubles, rounded; NULL for what is no number."""
+    digits, power = digits_of(value)
+    surplus = -(power + kind.scale)  # so many digits go
+    unit = 10 ** np.clip(surplus, 0, _MOST_DIGITS).astype(np.int64)
+    kept = digits // unit + (2 * (digits % unit) >= unit) * (surplus > 0)
+    zeros = np.maximum(-surplus, 0)
+    written = pa.array(kept).cast(pa.string())
+    size = pc.binary_length(written).to_numpy() + zeros
+    finite = np.isfinite(value.fill_null(0).to_numpy(zero_copy_only=False))
+    outside = finite & (kept > 0) & (size > kind.precision)
+    known = pa.array(finite & ~outside & pc.is_valid(value).to_numpy(zero_copy_only=False))
+    power = np.where(kept > 0, zeros - kind.scale, 0)
+    negative = pa.array(np.signbit(value.fill_null(0).to_numpy(zero_copy_only=False)))
+    sign = pc.if_else(negative, "-", "")
+    parts = (sign, written, "E", pa.array(power).cast(pa.string()))
+    texts = pc.if_else(known, pc.binary_join_element_wise(*parts, ""), pa.scalar(None, pa.string()))
+    return texts.cast(kind), outside
 
 
 def _from_decimal(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:

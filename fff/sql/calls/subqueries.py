@@ -21,8 +21,8 @@ from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
-from fff.sql.refusals.expressions import Expressions
-from fff.sql.refusals.kinds import letter_of
+from fff.sql.refusals.types.expressions import Expressions
+from fff.sql.refusals.types.kinds import letter_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import (

@@ -92,7 +92,10 @@ def is_certain(error: QueryError, catalog: Catalog) -> bool:
     What names are qualified with lives longer in pipes than in queries in FROM: where there is a qualifier, nothing else in
     the statement may have the name that is unknown.
     """
-    kinds = ("unknown column ", "unknown table or alias ", "[INVALID_PARAMETER_VALUE.PATTERN]")
+    kinds = (
+        *("unknown column ", "unknown table or alias ", "[INVALID_PARAMETER_VALUE.PATTERN]"),
+        *("[DATATYPE_MISMATCH] ", "WHERE takes conditions, "),
+    )
     kind = next((one for one in kinds if error.message.startswith(one)), None)
     qualified = kind == kinds[1] or (kind == kinds[0] and " of " in error.message)
     if not qualified or error.span is None or error.sql is None:

@@ -6,14 +6,13 @@ Out: nothing, or a QueryError that underlines the mistake; what only Spark can j
     arguments     Arguments and operands of types that Spark never takes there
     clauses       Digits, parts of moments, sizes of samples and the like that cannot be
     constants     Arguments that have to be constants, or of one type with others
-    expressions   The kinds of a statement's expressions, read off its tokens
     fields        Fields and elements of columns that have none.
     generators    Functions that make several rows or columns, out of place or with too many names.
-    kinds         Kinds of types, and what Spark says of functions and operators over them
     patterns      Constant patterns that are no regular expressions
     pivots        Columns that PIVOT and UNPIVOT name, and that nothing in FROM has
     shapes        Places of columns in ORDER BY and GROUP BY, widths and types of set operations, names of columns.
     texts         Schemas, formats and constants of days and moments that cannot be read
+    types/        The types of expressions, and what Spark says of them.
     windows       What stands over windows and beside aggregates, and the parameters of lambdas.
 
 The words are explained in docs/glossary.md.

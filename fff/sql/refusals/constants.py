@@ -15,8 +15,9 @@ from itertools import pairwise
 from fff.errors import QueryError
 from fff.sql.binder.names import is_call
 from fff.sql.binder.scopes import QueryTree
-from fff.sql.refusals.expressions import Expressions, Part
-from fff.sql.refusals.kinds import NULL, UNKNOWN, WORDS
+from fff.sql.refusals.types.expressions import Expressions
+from fff.sql.refusals.types.kinds import NULL, UNKNOWN, WORDS
+from fff.sql.refusals.types.references import Part
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
 
@@ -39,7 +40,7 @@ _CONSTANT: dict[str, tuple[_Constant, ...]] = {
     "histogram_numeric": ((1, "", 2, _COUNT[1], False),),
     "count_min_sketch": ((1, "d", None, None, False), (2, "d", None, 1, False), (3, "", None, None, False)),
     "randstr": ((0, "", 0, None, True),),
-    "uniform": ((0, "", None, None, True), (1, "", None, None, True)),
+    "uniform": (*((place, "yhilfdmv", None, None, True) for place in (0, 1)), (2, "yhilv", None, None, True)),
     **dict.fromkeys(
         ("round", "bround", "ceil", "ceiling", "floor", "to_number", "try_to_number", "from_json", "from_csv", "listagg", "string_agg"),
         ((1, "", None, None, True),),

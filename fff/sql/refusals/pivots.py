@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from fff.errors import QueryError
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Output, QueryTree, SelectScope, Source
-from fff.sql.refusals.kinds import REFUSED, UNKNOWN, WORDS, letter_of, outcome
 from fff.sql.refusals.texts import is_day
+from fff.sql.refusals.types.kinds import REFUSED, UNKNOWN, WORDS, letter_of, outcome
 from fff.sql.syntax.aggregates import is_aggregate
 from fff.sql.syntax.statement import Node, Statement, exp, refused
 

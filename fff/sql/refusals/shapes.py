@@ -8,7 +8,7 @@ from fff.display.counts import counted
 from fff.sql.binder.grouping import grouping_expressions
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
 from fff.sql.refusals.generators import check_sortable, makes_columns
-from fff.sql.refusals.kinds import INCOMPARABLE, letter_of
+from fff.sql.refusals.types.kinds import INCOMPARABLE, letter_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.statement import Node, Statement, arg, exp, refused
 

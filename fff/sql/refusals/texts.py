@@ -9,7 +9,7 @@ import datetime as dt
 import re
 
 from fff.errors import QueryError
-from fff.sql.refusals.expressions import Expressions
+from fff.sql.refusals.types.expressions import Expressions
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Statement, TokenType
 

@@ -5,6 +5,7 @@ clock      current_date() and now() in conditions
 coercion   Which type the sides of an operator get, and casts
 collections/  Functions of arrays, maps and structs, and lambdas
 functions  The table of what is proven, by function and types
+java       Which Java runs Spark, and what it writes
 naming/    What Spark calls a column without a name of its own
 numbers    Numbers as they are written
 operators  + - * / % div

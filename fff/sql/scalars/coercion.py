@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Expr, Literal, columns_of
 from fff.schema import ArrowType, result_field
+from fff.sql.scalars.java import writes_shortest
 from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call
 
 BOOLEAN = pa.bool_()
@@ -244,7 +245,9 @@ def _fails(source: ArrowType, to: ArrowType) -> bool | None:
         return False if simple else None
     if is_float(source):
         # How Java writes them, and so rounds them to decimals, differs between its versions.
-        return is_integer(to) if simple and to != STRING and not is_decimal(to) else None
+        if to == STRING or is_decimal(to):
+            return is_decimal(to) if writes_shortest() else None
+        return is_integer(to) if simple else None
     if is_decimal(source):
         if is_decimal(to):
             wide, wanted = source.precision - source.scale, to.precision - to.scale

@@ -63,6 +63,15 @@ _NO_OPERANDS = (
     *(exp.NullSafeEQ, exp.NullSafeNEQ),
 )
 
+#: How tightly operators bind in Spark.
+_LEVELS: dict[type[object], int] = {
+    exp.BitwiseOr: 1,
+    exp.BitwiseXor: 2,
+    exp.BitwiseAnd: 3,
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), 4),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.DPipe), 5),
+}
+
 
 def check_operands(node: Node) -> None:
     """Raises LeftToSparkError where an operator is given what Spark refuses there."""
@@ -72,6 +81,15 @@ def check_operands(node: Node) -> None:
         return
     if isinstance(node, exp.And | exp.Or | exp.Not | exp.Escape | exp.Paren):
         return
+    level, left, right = _LEVELS.get(type(node)), node.this, node.args.get("expression")
+    if isinstance(node, exp.Add | exp.Sub):
+        right = None  # where it is a sum, that is one interval: `INTERVAL 1 YEAR 2 MONTH`
+    if level is not None and (
+        _LEVELS.get(type(left), level) < level or _LEVELS.get(type(right), level + 1) <= level
+    ):
+        raise LeftToSparkError(
+            "operators that bind otherwise"
+        )  # than the parser has it: `a || b + c`, `a | b & c`
     sides = [node.args.get(name) for name in ("this", "expression", "low", "high")]
     bare = (side.unnest() for side in sides if side is not None and not is_bracketed(side))
     if any(isinstance(side, _NO_OPERANDS) for side in bare):
@@ -97,6 +115,8 @@ def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = Fal
     """A call of a kernel; of constants, what it comes to, unless that fails."""
     if kind in COLLATED:
         raise LeftToSparkError("texts of a collation")
+    if name == "case" and pa.types.is_list(kind) and kind.value_type == pa.null():
+        raise LeftToSparkError("a choice among arrays of NULLs")  # which Arrow does not make
     made = FunctionCall(name, tuple(arg.expr for arg in args), kind, fails)
     return Typed(folded(made, kind), kind)
 

@@ -1,31 +1,35 @@
 """The kinds of a statement's expressions, read off its tokens as Spark's grammar reads them.
 
-A kind is a letter of `fff.sql.refusals.kinds`. An expression in which something stands that is not known here is of an
+A kind is a letter of `fff.sql.refusals.types.kinds`. An expression in which something stands that is not known here is of an
 unknown kind, and nothing is said of it as a whole; its brackets, branches and arguments are judged each by itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 
 from fff.errors import QueryError
-from fff.sql.binder.names import parts_of, reference_span
-from fff.sql.binder.scopes import Found, SelectScope, resolve
-from fff.sql.refusals.kinds import (
+from fff.schema import ArrowType
+from fff.sql.binder.scopes import SelectScope
+from fff.sql.refusals.types.collected import check_collected, check_lambdas, made_by, value_of
+from fff.sql.refusals.types.kinds import (
+    ALONE,
     NULL,
     REFUSED,
     REFUSED_ARGUMENTS,
     UNKNOWN,
     VALUES,
     WORDS,
+    are_apart,
+    kind_of,
     letter_of,
     outcome,
     taken,
 )
+from fff.sql.refusals.types.references import NAMED, NotKnownError, Part, References, field_of
 from fff.sql.syntax.spark_functions import arguments_of
-from fff.sql.syntax.statement import Node, Statement, TokenType
+from fff.sql.syntax.statement import Statement, TokenType
 
 #: Operators by how tightly they bind, with their names among the outcomes.
 _OPERATORS = {
@@ -47,6 +51,7 @@ _SOME = frozenset({TokenType.ANY, TokenType.ALL, TokenType.SOME})
 _QUERY = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN}
 )
+SET_OPERATORS = frozenset({TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT})
 #: Behind a whole expression.
 _BEHIND = frozenset(
     {
@@ -57,8 +62,6 @@ _BEHIND = frozenset(
         *(TokenType.JOIN, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS),
     }
 )
-#: A name that nothing says `AS` before, if one of these follows it.
-_NAMED = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _TYPES = {"integer": "i", "long": "l", "short": "h", "byte": "y", "real": "f", "dec": "m", "numeric": "m"} | {
     name: letter for letter, name in WORDS.items() if letter != "S"
 }
@@ -77,21 +80,12 @@ _ALIKE = {
 #: Functions that take a unit of time first, where they have three arguments.
 _OF_UNITS = frozenset({"date_add", "dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
 
-#: A kind, and the tokens it is of: the first one, and the one behind it.
-Part = tuple[str, int, int]
 
-
-class _BeyondError(Exception):
-    """Here stands what is not known."""
-
-
-class Expressions:
+class Expressions(References):
     """The kinds of a statement's expressions, by their first tokens. All methods raise QueryError for what Spark refuses."""
 
     def __init__(self, statement: Statement, scopes: Sequence[SelectScope]) -> None:
-        self._statement = statement
-        self._scopes = scopes
-        self._tokens = statement.tokens
+        super().__init__(statement, scopes)
         self._values: dict[int, tuple[str, int]] = {}
         self._calls: dict[int, str] = {}
 
@@ -101,9 +95,9 @@ class Expressions:
             mistakes: list[QueryError] = []
             try:
                 kind, _, end = self._binary(at, 0, mistakes)
-            except _BeyondError:
+            except NotKnownError:
                 kind, end = UNKNOWN, -1
-            named = self._is(end, _NAMED) and (end + 1 == len(self._tokens) or self._is(end + 1, _BEHIND))
+            named = self._is(end, NAMED) and (end + 1 == len(self._tokens) or self._is(end + 1, _BEHIND))
             if end < len(self._tokens) and not named and not self._is(end, _BEHIND):
                 kind, end = UNKNOWN, -1
             self._values[at] = kind, end
@@ -115,7 +109,7 @@ class Expressions:
         """The kind of what stands before a comparison or a predicate, from a token on, and the token behind it; -1 as above."""
         try:
             kind, _, end = self._binary(at, _COMPARISON + 1, [])
-        except _BeyondError:
+        except NotKnownError:
             return UNKNOWN, -1
         return kind, end
 
@@ -124,7 +118,7 @@ class Expressions:
         if at not in self._calls:
             try:
                 self._calls[at] = self._called(at)
-            except _BeyondError:
+            except NotKnownError:
                 self._calls[at] = UNKNOWN
         return self._calls[at]
 
@@ -140,14 +134,14 @@ class Expressions:
                 if least > _PREDICATE:
                     return left
                 if most <= _PREDICATE:
-                    raise _BeyondError
+                    raise NotKnownError
                 left, most = self._predicate(left, mistakes), _PREDICATE
                 continue
             level, form = _OPERATORS.get(token, (0, ""))
             if level < max(least, 1):
                 return left
             if level > most:
-                raise _BeyondError  # behind a predicate, or one that binds more tightly and was not seen
+                raise NotKnownError  # behind a predicate, or one that binds more tightly and was not seen
             right = self._binary(place + 1, level + 1, mistakes)
             left, most = self._made(form, left, right, self._tokens[place].text, mistakes), level
         return left
@@ -158,13 +152,13 @@ class Expressions:
         token = self._tokens[at]
         if token.token_type is TokenType.NOT:
             if least > _NOT:
-                raise _BeyondError
+                raise NotKnownError
             form, (kind, first, end) = "not", self._binary(at + 1, _NOT, mistakes)
         else:
             form, (kind, first, end) = _SIGNS[token.token_type], self._operand(at + 1, _SIGN, mistakes)
         made = outcome(form, kind)
         if made == REFUSED:
-            mistakes.append(self._mistake(f"{token.text} takes no {WORDS[kind]}", first, end))
+            mistakes.append(self.mistake(f"{token.text} takes no {WORDS[kind]}", first, end))
             made = UNKNOWN
         return self._as_constant(made, at, end)
 
@@ -179,21 +173,22 @@ class Expressions:
                 right = self._binary(at + 2, _COMPARISON + 1, mistakes)
                 return self._made("=", left, right, "IS DISTINCT FROM", mistakes)
             if not self._is(at, (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)):
-                raise _BeyondError
+                raise NotKnownError
             return "b", left[1], at + 1
         if token.token_type is TokenType.BETWEEN:
             low = self._binary(at + 1, _COMPARISON + 1, mistakes)
             if not self._is(low[2], (TokenType.AND,)):
-                raise _BeyondError
+                raise NotKnownError
             high = self._binary(low[2] + 1, _COMPARISON + 1, mistakes)
             self._made("<", left, low, "BETWEEN", mistakes)
             return "b", left[1], self._made("<", left, high, "BETWEEN", mistakes)[2]
         if token.token_type is TokenType.IN:
             if not self._is(at + 1, (TokenType.L_PAREN,)):
-                raise _BeyondError
-            if not self._is(at + 2, _QUERY - {TokenType.L_PAREN}):
-                items = [self.whole(*one) for one in self._listed(at + 1)]
-                self.alike("in", "IN", [left, *items])
+                raise NotKnownError
+            items = [self.whole(*one) for one in self._listed(at + 1)]
+            if self._is(at + 2, _QUERY - {TokenType.L_PAREN}):
+                items = [self._selected(at + 1)]
+            self.alike("in", "IN", [left, *items])
             return "b", left[1], self._closing(at + 1)
         if self._is(at + 1, _SOME):
             return "b", left[1], self._closing(at + 2)
@@ -208,15 +203,20 @@ class Expressions:
         if made == UNKNOWN and form in _CONDITIONS:
             alone = [kind for kind in (one, other) if kind in WORDS]
             made = REFUSED if form == "and" and not all(taken(form, kind, None) for kind in alone) else "b"
+        types = (self.nested(first, middle), self.nested(start, end)) if one == other and one in "ar" else ()
+        if types and are_apart(form, *types):
+            what = f"{written} is given {WORDS[one]}s of different types"
+            mistakes.append(self.mistake(what, first, end))
+            made = UNKNOWN
         if made != REFUSED:
             return self._as_constant(made, first, end)
         if form not in "=<" and one in WORDS and not taken(form, one, None):
-            mistake = self._mistake(f"{written} takes no {WORDS[one]}", first, middle)
+            mistake = self.mistake(f"{written} takes no {WORDS[one]}", first, middle)
         elif form not in "=<" and not taken(form, None, other):
-            mistake = self._mistake(f"{written} takes no {WORDS[other]}", start, end)
+            mistake = self.mistake(f"{written} takes no {WORDS[other]}", start, end)
         else:
             does = "compare" if form in "=<" else "combine"
-            mistake = self._mistake(f"{written} cannot {does} {WORDS[one]} with {WORDS[other]}", first, end)
+            mistake = self.mistake(f"{written} cannot {does} {WORDS[one]} with {WORDS[other]}", first, end)
         mistakes.append(mistake)
         return UNKNOWN, first, end
 
@@ -227,10 +227,12 @@ class Expressions:
             if other == NULL:
                 continue
             if REFUSED in (outcome(shared, kind, other), outcome(form, kind, other)):
-                raise self._mistake(
-                    f"{what} brings no {WORDS[other]} together with {WORDS[kind]}", first, end
-                )
+                raise self.mistake(f"{what} brings no {WORDS[other]} together with {WORDS[kind]}", first, end)
             kind = other if kind == NULL else outcome(shared, kind, other)
+        nested = [(self.nested(*part[1:]), part) for part in parts if part[0] in "ar"]
+        for typed, part in nested[1:]:
+            if are_apart(form, nested[0][0], typed):
+                raise self.mistake(f"{what} brings {WORDS[part[0]]}s of different types together", *part[1:])
         return kind
 
     # ----------------------------------------------------------------------------------------------------------- operands
@@ -241,13 +243,15 @@ class Expressions:
         while end < len(self._tokens):
             token = self._tokens[end].token_type
             if token is TokenType.L_BRACKET:
-                kind, end = UNKNOWN, self._closing(end)
+                end = self._closing(end)
+                kind = kind_of(self.nested(at, end))
             elif token is TokenType.DOT and not self._is(end + 2, (TokenType.L_PAREN,)):
-                kind, end = UNKNOWN, end + 2
+                end += 2
+                kind = kind_of(self.nested(at, end))
             elif token is TokenType.DCOLON:
                 kind, end = self._cast("cast", (kind, at, end), end + 1)
                 if end < 0:
-                    raise _BeyondError
+                    raise NotKnownError
             elif token in {
                 TokenType.COLON,
                 TokenType.COLLATE,
@@ -255,17 +259,19 @@ class Expressions:
                 TokenType.FARROW,
                 TokenType.DOT,
             }:
-                raise _BeyondError
+                raise NotKnownError
             else:
                 break
         return self._as_constant(kind, at, end)
 
     def _plain(self, at: int) -> tuple[str, int]:
         if at >= len(self._tokens):
-            raise _BeyondError
+            raise NotKnownError
+        if at in self._variables:
+            return kind_of(self._variables[at]), at + 1
         if at in self._columns:
             node, scope, end = self._columns[at]
-            return self._column(node, scope), end
+            return kind_of(self._column(at, node, scope)), end
         token = self._tokens[at]
         called = self._is(at + 1, (TokenType.L_PAREN,))
         match token.token_type:
@@ -284,10 +290,10 @@ class Expressions:
             case TokenType.INTERVAL if not called:
                 return UNKNOWN, self._interval(at)
             case TokenType.L_PAREN:
-                kind, end = (
-                    (UNKNOWN, -1) if self._is(at + 1, _QUERY - {TokenType.L_PAREN}) else self.value(at + 1)
-                )
                 closing = self._closing(at)
+                if self._is(at + 1, _QUERY - {TokenType.L_PAREN}):
+                    return self._selected(at)[0], closing
+                kind, end = self.value(at + 1)
                 return kind if end == closing - 1 else UNKNOWN, closing
             case TokenType.EXISTS if called and self._is(at + 2, _QUERY):
                 return "b", self._closing(at + 1)
@@ -303,13 +309,13 @@ class Expressions:
                 "IGNORE",
                 "RESPECT",
             }:
-                raise _BeyondError
+                raise NotKnownError
             if self._is(end, (TokenType.OVER,)):
                 end = self._closing(end + 1) if self._is(end + 1, (TokenType.L_PAREN,)) else end + 2
             return kind, end
-        if token.token_type in _NAMED:
+        if token.token_type in NAMED:
             return UNKNOWN, at + 1
-        raise _BeyondError
+        raise NotKnownError
 
     def _case(self, at: int) -> tuple[str, int]:
         place, asked, branches = at + 1, None, list[Part]()
@@ -323,34 +329,34 @@ class Expressions:
                 if asked is not None:
                     self._made("=", asked, condition, "CASE", mistakes)
                 elif kind in WORDS and outcome("when", kind) == REFUSED:
-                    mistakes.append(self._mistake(f"WHEN takes no {WORDS[kind]}", first, end))
+                    mistakes.append(self.mistake(f"WHEN takes no {WORDS[kind]}", first, end))
                 if mistakes:
                     raise mistakes[0]
                 if not self._is(end, (TokenType.THEN,)):
-                    raise _BeyondError
+                    raise NotKnownError
                 place = end
             branches.append(self._inner(place + 1))
             place = branches[-1][2]
         if not branches or not self._is(place, (TokenType.END,)):
-            raise _BeyondError
+            raise NotKnownError
         return self.alike("coalesce", "CASE", branches), place + 1
 
     def _inner(self, at: int) -> Part:
         """An expression inside another, whose end has to be known."""
         kind, end = self.value(at)
         if end < 0:
-            raise _BeyondError
+            raise NotKnownError
         return kind, at, end
 
     def _interval(self, at: int) -> int:
         end = at + 1 + self._is(at + 1, (TokenType.DASH,))
         if not self._is(end, (TokenType.STRING, TokenType.NUMBER)):
-            raise _BeyondError
+            raise NotKnownError
         end += 2
         if end < len(self._tokens) and self._tokens[end].text.upper() == "TO":
             end += 2
         if self._is(end, (TokenType.STRING, TokenType.NUMBER)):
-            raise _BeyondError
+            raise NotKnownError
         return end
 
     def _called(self, at: int) -> str:
@@ -366,6 +372,7 @@ class Expressions:
             return _MAKERS[name]
         if spans is None:
             return VALUES["count", 1] if name == "count" else UNKNOWN
+        check_lambdas(self, name, spans)
         parts = [self.whole(*one) for one in spans]
         if len(parts) == 3 and name in _OF_UNITS and parts[0][0] == "S":
             raise QueryError(
@@ -377,7 +384,8 @@ class Expressions:
             kind, first, end = parts[place]
             if kind in refused:
                 which = f" as its {_ORDINALS[place]} argument" if len(spans) > 1 else ""
-                raise self._mistake(f"{name} takes no {WORDS[kind]}{which}", first, end)
+                raise self.mistake(f"{name} takes no {WORDS[kind]}{which}", first, end)
+        check_collected(self, name, parts)
         if name in _ALIKE:
             start, form = _ALIKE[name]
             kind = self.alike(form, name, parts[start:])
@@ -391,12 +399,12 @@ class Expressions:
         kinds = {kind for kind, _, _ in (parts if name == "concat" else parts[:1])}
         if name in _PARTS and "s" in kinds and kinds <= {"s", "S"}:  # constants alone would be one
             return "s"
-        return VALUES.get((name, len(spans)), UNKNOWN)
+        return VALUES.get((name, len(spans))) or kind_of(made_by(self, name, parts))
 
     def _cast(self, form: str, part: Part, at: int) -> tuple[str, int]:
         """The kind of a cast to the type that begins at a token, and the token behind that; -1 where that is not known."""
         if at >= len(self._tokens):
-            raise _BeyondError
+            raise NotKnownError
         kind, first, end = part
         word, behind = self._tokens[at].text.lower(), at + 1
         if form == "cast" and self._tokens[first].token_type is TokenType.NUMBER and word in _SUFFIXES:
@@ -408,7 +416,7 @@ class Expressions:
         if self._is(behind, (TokenType.L_PAREN,)):
             behind = self._closing(behind)
         if kind in WORDS and outcome(form, kind, letter) == REFUSED:
-            raise self._mistake(f"{WORDS[kind]} is not cast to {WORDS[letter]}", first, end)
+            raise self.mistake(f"{WORDS[kind]} is not cast to {WORDS[letter]}", first, end)
         return letter, behind
 
     def whole(self, first: int, end: int) -> Part:
@@ -416,79 +424,59 @@ class Expressions:
         kind, value_end = self.value(first)
         return kind if value_end == end else UNKNOWN, first, end
 
-    def names_columns(self, first: int, end: int) -> bool:
-        """Whether a column is named among tokens."""
-        return any(place in self._columns for place in range(first, end))
+    def _selected(self, at: int) -> Part:
+        """What a query in brackets gives, if that is plain: one column of one SELECT."""
+        first, closing = at + 2 + self._is(at + 2, (TokenType.DISTINCT,)), self._closing(at) - 1
+        inside = range(first, closing)
+        joined = any(
+            self._is(one, SET_OPERATORS)
+            for one in inside
+            if self._statement.depths[one] == self._statement.depths[first]
+        )
+        kind, end = (
+            self.value(first) if self._is(at + 1, (TokenType.SELECT,)) and not joined else (UNKNOWN, -1)
+        )
+        return kind if self._is(end, (TokenType.FROM, TokenType.R_PAREN)) else UNKNOWN, at, closing + 1
 
-    # ------------------------------------------------------------------------------------------------------------- tokens
+    def type_of(self, first: int, end: int) -> ArrowType | None:
+        """The type of an expression from a token to another, as far as it is known; of numbers and texts one of their kind."""
+        return self.nested(first, end) or ALONE.get(self.whole(first, end)[0])
 
-    def _is(self, at: int, kinds: Container[TokenType]) -> bool:
-        return 0 <= at < len(self._tokens) and self._tokens[at].token_type in kinds
-
-    def _closing(self, opening: int) -> int:
-        """The token behind a pair of brackets."""
-        closing = self._statement.closing(opening)
-        if closing < 0:
-            raise _BeyondError
-        return closing + 1
-
-    def _listed(self, opening: int) -> list[tuple[int, int]]:
-        """What commas part inside brackets."""
-        depth, closing = self._statement.depths[opening] + 1, self._closing(opening) - 1
-        commas = [
-            at
-            for at in range(opening + 1, closing)
-            if self._statement.depths[at] == depth and self._is(at, (TokenType.COMMA,))
-        ]
-        return list(zip([opening + 1, *(at + 1 for at in commas)], [*commas, closing], strict=True))
+    def nested(self, first: int, end: int) -> ArrowType | None:
+        """The type of a column, of what some calls make, or of what is inside that."""
+        kind: ArrowType | None
+        if first in self._variables:
+            kind, at = self._variables[first], first + 1
+        elif first in self._columns:
+            node, scope, at = self._columns[first]
+            kind = self._column(first, node, scope)
+        elif self._is(first, (TokenType.L_PAREN,)):
+            at = self._closing(first)
+            kind = None if self._is(first + 1, _QUERY) else self.type_of(first + 1, at - 1)
+        elif self._is(first + 1, (TokenType.L_PAREN,)):
+            at, spans = self._closing(first + 1), arguments_of(self._statement, first)
+            name = self._tokens[first].text.lower()
+            kind = made_by(self, name, [self.whole(*one) for one in spans]) if spans else None
+        else:
+            return None
+        while at < end and kind is not None:
+            if self._is(at, (TokenType.L_BRACKET,)):
+                kind, at = value_of(kind), self._closing(at)
+            elif self._is(at, (TokenType.DOT,)):
+                kind, at = field_of(kind, self._tokens[at + 1].text), at + 2
+            else:
+                return None
+        return kind
 
     def _as_constant(self, kind: str, first: int, end: int) -> Part:
         """The same kind, told apart where no column is in it."""
         if kind == "s" and not any(
             place in self._columns
-            or (self._is(place, _NAMED) and not self._is(place + 1, (TokenType.L_PAREN,)))
+            or (self._is(place, NAMED) and not self._is(place + 1, (TokenType.L_PAREN,)))
             for place in range(first, end)
         ):
             kind = "S"
         return kind, first, end
-
-    def _mistake(self, message: str, first: int, end: int) -> QueryError:
-        return QueryError(
-            f"[DATATYPE_MISMATCH] {message}", sql=self._statement.sql, span=self._statement.span(first, end)
-        )
-
-    # ------------------------------------------------------------------------------------------------------------ columns
-
-    def _column(self, node: Node, scope: SelectScope) -> str:
-        parts = parts_of(node)
-        if len(parts) == 1 and (parts[0].name.lower() in scope.aliases or self._has_lambdas):
-            return UNKNOWN  # which of the two is meant depends on the place
-        resolved = resolve(node, scope)
-        if not isinstance(resolved, Found) or len(parts) != resolved.qualifiers + 1:
-            return UNKNOWN
-        letters = {
-            letter_of(source.table.columns[index].type)
-            for source, index in resolved.origins or ()
-            if source.table is not None
-        }
-        return (letters.pop() or UNKNOWN) if len(letters) == 1 else UNKNOWN
-
-    @cached_property
-    def _has_lambdas(self) -> bool:
-        return any(token.token_type is TokenType.ARROW for token in self._tokens)
-
-    @cached_property
-    def _columns(self) -> dict[int, tuple[Node, SelectScope, int]]:
-        """References to columns by their first tokens, with the token behind them; what is written inside lambdas is none."""
-        return dict(self._references())
-
-    def _references(self) -> Iterator[tuple[int, tuple[Node, SelectScope, int]]]:
-        for scope in self._scopes:
-            for node in scope.columns:
-                place = reference_span(node)
-                if place is not None:
-                    at = self._statement.token_at
-                    yield at(place.start), (node, scope, at(place.end - 1) + 1)
 
 
 def _number(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
+from fff.schema import ArrowType, result_field
 from fff.sql.scalars.argument_types import ARGUMENT_TYPES, ON_THE_RIGHT, OPERATORS
 
 #: As Spark's names of types begin. `s` is of columns, `S` of constants, which Spark casts to more types.
@@ -65,3 +68,56 @@ INCOMPARABLE = frozenset(
     for right in ON_THE_RIGHT
     if form == "=" and outcome(form, left, right) == REFUSED
 )
+
+#: Types of the kinds that are not nested: of decimals and texts one of many.
+ALONE: dict[str, ArrowType] = {
+    "b": pa.bool_(),
+    "y": pa.int8(),
+    "h": pa.int16(),
+    "i": pa.int32(),
+    "l": pa.int64(),
+    "f": pa.float32(),
+    "d": pa.float64(),
+    "m": pa.decimal128(38, 18),
+    "s": pa.string(),
+    "S": pa.string(),
+    "x": pa.binary(),
+    "t": pa.date32(),
+    "T": pa.timestamp("us", tz="UTC"),
+    "n": pa.timestamp("us"),
+}
+#: How parts of arrays and structs come together where these do, if not in the same way.
+_INSIDE = {"=": "alike", "<": "alike", "||": "coalesce"}
+#: Kinds of what lambdas give that Spark does not take.
+REFUSED_BY_LAMBDAS = {
+    **dict.fromkeys(("filter", "exists", "forall", "map_filter"), "yhilfdmsSxtTnapr"),
+    "array_sort": "byhlfdmsSxtTnapr",
+    "transform_keys": "p",
+}
+
+
+def kind_of(kind: ArrowType | None) -> str:
+    """The letter of a type."""
+    return UNKNOWN if kind is None else letter_of(result_field("", kind).type) or UNKNOWN
+
+
+def are_apart(form: str, one: ArrowType | None, other: ArrowType | None) -> bool:
+    """Whether a form brings two types together in no case, those of parts among them; `alike`: without rounding."""
+    if one is None or other is None:
+        return False
+    inside = _INSIDE.get(form, form)
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return are_apart(inside, one.value_type, other.value_type)
+    if pa.types.is_map(one) and pa.types.is_map(other) and form == "coalesce":
+        return are_apart(form, one.key_type, other.key_type) or are_apart(
+            form, one.item_type, other.item_type
+        )
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        pairs = zip(one, other, strict=False)
+        return len(one) != len(other) or any(
+            are_apart(inside, left.type, right.type) for left, right in pairs
+        )
+    kinds = kind_of(one) + kind_of(other)
+    if form == "alike" and (kinds in {"mf", "fm", "md", "dm"} or kinds == "pp"):
+        return kinds != "pp"
+    return outcome("greatest" if form == "alike" else form, *kinds) == REFUSED
