@@ -16,7 +16,7 @@ from fff.structs import replace
 from tests.faults.behaviour import Behaviour
 from tests.faults.behaviours import BEHAVIOURS
 from tests.faults.cells import Cell, Played, skipped, table_of
-from tests.faults.site import DIALECTS, ROWS, Page, Row, Turn, World
+from tests.faults.site import DIALECTS, ROWS, Page, Row, Turn, World, position_of
 from tests.faults.unnoticeable import reason_of
 from tests.simulation.faulty_web import ANY_ROWS, EMPTY, ORDINARY
 from tests.soak.statements import CERTIFIED, SHAPES, STATEMENTS, Function, Statement
@@ -281,6 +281,8 @@ def filtered(behaviour: Behaviour) -> Behaviour:
             if name in turn.asked.query:
                 bound = int(turn.asked.first(name, ""))
                 rows = [one for one in rows if "id" not in one or keeps(one["id"], bound)]
+        if turn.world.dialect.style == "keyset" and not behaviour.deaf:
+            turn.position = position_of(turn.world, turn.asked, rows, turn.world.size)  # among these
         return rows if behaviour.select is None else behaviour.select(turn, rows)
 
     def page(turn: Turn, made: Page) -> None:
