@@ -347,6 +347,10 @@ SHAPES: list[tuple[Any, str, str, int]] = [
     ({"id": 1, "title": "x", "city": "y", "tags": [{"t": 1}, {"t": 2}]}, "", "$", 1),
     ({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 2, "y": 2}}, "", "*", 3),
     ({"odd.name": [{"a": 1}, {"a": 2}]}, "", "['odd.name']", 2),
+    ({"columns": ["a", "b"], "rows": [[1, 2], [3, 4], [5, 6]]}, "", "rows", 3),
+    ({"meta": {"fields": [{"name": "a"}, {"name": "b"}]}, "data": [[1, 2]]}, "", "data", 1),
+    ({"id": 1, "tags": ["x", "y"], "line": [[1, 2], [3, 4]]}, "", "$", 1),
+    ({"columns": ["a", "a"], "rows": [[1, 2]]}, "", "$", 1),
     (None, "", "$", 0),
 ]  # fmt: skip
 
@@ -356,6 +360,21 @@ def test_records_are_found(number: int) -> None:
     body, collection, selector, count = SHAPES[number]
     shape = find_records(body, collection)
     assert (shape.selector, len(shape.records)) == (selector, count)
+
+
+async def test_rows_that_are_arrays_have_the_names_beside_them(serve: Serve, tmp_path: Path) -> None:
+    columns, rows = [{"name": "id"}, {"name": "Full name"}], [[1, "a"], [2, "b"]]
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"columns": columns, "rows": rows, "truncated": False})
+
+    served = await serve(answer)
+    client = WebClient()
+    text = yaml_text(await draft_from_url(f"{served.url}/people", client, name="s", environ={}))
+    await client.close()
+    reader = Reader(text, tmp_path)
+    assert await reader.scan("people") == [{"id": 1, "Full_name": "a"}, {"id": 2, "Full_name": "b"}]
+    await reader.client.close()
 
 
 def test_columns_have_the_types_that_every_value_allows() -> None:

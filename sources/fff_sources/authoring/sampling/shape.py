@@ -21,6 +21,9 @@ _NOT_LISTS = frozenset({
     "included", "columns", "fields", "filters", "schema", "messages", "search_facets", "sort",
     "parameters", "debug", "meta", "metadata", "info",
 })  # fmt: skip
+_HEADERS = frozenset(
+    {"columns", "fields", "header", "headers", "column_names", "columnnames", "names", "cols", "labels"}
+)
 _BESIDE = re.compile(
     r"^@|^_|total|count|page|limit|offset|size|next|prev|first|last|link|cursor|token|more|meta|info|status|success|message|version|error"
     r"|warning|help|took|time|quota|backoff|query|request|response|kind|type|etag|copyright|licen[cs]e|sort|facet|aggregation|num|start|rows"
@@ -74,6 +77,8 @@ def find_records(body: Any, collection: str = "", *, last_is_id: bool = False) -
         return _of_list(body)
     if not isinstance(body, dict):
         return Shape("$", [] if body is None else [body], single=True)
+    if (table := _table(body)) is not None:
+        return table
     shapes = [
         (_score(path, rows, beside, collection) - (2 if last_is_id else 0), path, rows)
         for path, rows, beside in _arrays(body, "$", 0)
@@ -102,6 +107,35 @@ def _of_list(body: list[Any]) -> Shape:
             "$", body, header=tuple(f"c{number}" for number in range(1, len(header) + 1)), sure=False
         )
     return Shape("$", body, sure=len(objects) == len(body))
+
+
+def _table(body: Mapping[str, Any]) -> Shape | None:
+    """Records that are arrays, beside the names of their members: `{"columns": ["id", …], "rows": [[1, …], …]}`."""
+    lists = [one for one in _lists(body, "$", 0) if one[2]]
+    headers = [
+        names for _, name, value in lists if name.lower() in _HEADERS and (names := _names(value)) is not None
+    ]
+    for path, _, rows in lists:
+        widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+        for header in headers:
+            if widths == {len(header)}:
+                return Shape(path, rows, header=header)
+    return None
+
+
+def _lists(value: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[str, str, list[Any]]]:
+    for name, item in value.items():
+        if isinstance(item, list):
+            yield step(path, name), name, item
+        elif isinstance(item, dict) and depth < _DEPTH:
+            yield from _lists(item, step(path, name), depth + 1)
+
+
+def _names(value: list[Any]) -> tuple[str, ...] | None:
+    """Different texts, or the names of different things."""
+    named = [one.get("name") if isinstance(one, dict) else one for one in value]
+    texts = [one for one in named if isinstance(one, str)]
+    return tuple(texts) if len({*texts}) == len(value) else None
 
 
 def _arrays(
