@@ -28,8 +28,6 @@ SQL, SERVER = "SELECT 1", ("--server", "http://127.0.0.1:1")
         (("serve", "--socket", "s", "--port", "9000"), "--socket and --port exclude each other"),
         (("query", SQL, "--rows", "3", "-O", "x.csv"), "--rows and -O exclude each other\n  use one of the two, or say LIMIT"),
         (("query", SQL, "--pager", "-O", "x.csv"), "--pager and -O exclude each other"),
-        (("query", SQL, "--live", "-q"), "--live and -q exclude each other"),
-        (("query", SQL, "--live", "--progress", "off"), "--live and --progress off exclude each other"),
         (("query", SQL, "--safe-csv", "-O", "x.parquet"), "--safe-csv is for CSV and TSV, and this is parquet"),
         (("query", SQL, *SERVER, "--rows", "3", "-O", "x.csv"), "--rows and -O exclude each other"),
         (("query", SQL, *SERVER, "--safe-csv", "-o", "json"), "--safe-csv is for CSV and TSV, and this is json"),

@@ -79,8 +79,6 @@ class QueryArguments(Struct, frozen=True):
         """Raise UsageError for two options of which one leaves nothing for the other to do."""
         for name, given, other, taken in (
             ("--spark-master", self.run.spark_master, "--spark-remote", self.run.spark_remote),
-            ("--live", self.live, "-q", self.quiet),
-            ("--live", self.live, f"--progress {self.progress}", self.progress in ("off", "json")),
             ("--pager", self.pager, "-O", self.output_file),
             ("--rows", self.rows not in (None, sys.maxsize), "-O", self.output_file),
         ):
