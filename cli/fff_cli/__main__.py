@@ -29,12 +29,26 @@ def _leave(code: int) -> None:
     with contextlib.suppress(AttributeError, OSError, ValueError):  # then the interpreter does it, and tells
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - joins what executors run
         atexit._run_exitfuncs()  # noqa: SLF001
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError as error:  # a full disk, say
+            code = _unwritten(code, error)
         with contextlib.suppress(OSError, ValueError):  # a terminal that is gone is told nothing more
             sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _unwritten(code: int, error: OSError) -> int:
+    """The exit code where the last of the output cannot be written: what was told already is not told again."""
+    from fff_cli.output.console import discard_output, write_error  # noqa: PLC0415 - as above
+
+    discard_output()
+    if code or isinstance(error, BrokenPipeError):
+        return code
+    write_error(f"error: cannot write the result: {error.strerror}\n")
+    return 2
 
 
 if __name__ == "__main__":

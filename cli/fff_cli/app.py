@@ -116,7 +116,7 @@ def query(
     if server:
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
-        arguments.check()
+        arguments.check_spark()
         return run_remote(server, options)
     from fff_cli.commands.query import run_query  # noqa: PLC0415
 

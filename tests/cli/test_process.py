@@ -305,14 +305,15 @@ def test_devices_are_written_as_they_are():
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_told():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told(unbuffered):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*FAKE, "query", "rows 1"],
             stdout=full,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            env=environment(),
+            env=environment(PYTHONUNBUFFERED=unbuffered),
             timeout=60,
             check=False,
         )

@@ -88,7 +88,7 @@ def run_explain(arguments: QueryArguments, *, analyze: bool, idle: Sequence[str]
         raise UsageError("--report and --record are of a run", hint="add --analyze, which runs it")
     if idle and not arguments.quiet:
         say_words(f"note: {', '.join(idle)} {'does' if len(idle) == 1 else 'do'} nothing here")
-    arguments.check()
+    arguments.check_spark()
     check_taping(arguments)
     return asyncio.run(_explain(seeded(arguments), analyze=analyze))
 

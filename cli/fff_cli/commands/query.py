@@ -119,7 +119,7 @@ def _check(arguments: QueryArguments) -> Plan:
         why = "it is a folder" if report.is_dir() else "there is no such folder"
         hint = "name a file in a folder that is there with --report"
         raise UsageError(f"cannot write {str(report)!r}: {why}", hint=hint)
-    arguments.check()
+    arguments.check_spark()
     check_taping(arguments)
     check_checkpoint(arguments)
     asked = "parquet" if arguments.into_folder and arguments.output is None else arguments.output

@@ -75,13 +75,9 @@ class QueryArguments(Struct, frozen=True):
             return self.rows
         return sys.maxsize if self.pager and pager() else ROWS_SHOWN
 
-    def check(self) -> None:
-        """Raise UsageError for two options of which one leaves nothing for the other to do."""
-        for name, given, other, taken in (
-            ("--spark-master", self.run.spark_master, "--spark-remote", self.run.spark_remote),
-            ("--pager", self.pager, "-O", self.output_file),
-            ("--rows", self.rows not in (None, sys.maxsize), "-O", self.output_file),
-        ):
-            if given and taken:
-                limit = ", or say LIMIT in the SQL" if name == "--rows" else ""
-                raise UsageError(f"{name} and {other} exclude each other", hint=f"use one of the two{limit}")
+    def check_spark(self) -> None:
+        """Raise UsageError where two places are named for Spark to run."""
+        if self.run.spark_remote is not None and self.run.spark_master is not None:
+            raise UsageError(
+                "--spark-master and --spark-remote exclude each other", hint="use one of the two"
+            )

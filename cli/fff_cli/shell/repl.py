@@ -56,7 +56,7 @@ def run_shell(arguments: QueryArguments) -> int:
 async def _session(arguments: QueryArguments, progress: Progress, interrupts: SessionInterrupts) -> int:
     from fff_cli.run.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
 
-    arguments.check()
+    arguments.check_spark()
     typing = is_terminal(sys.stdin)
     terminal, safe_csv = typing and is_terminal(sys.stdout), arguments.safe_csv
     chosen = choose_format(arguments.output, None, terminal=terminal, safe_csv=safe_csv)
