@@ -42,13 +42,10 @@ def _leave(code: int) -> None:
 
 def _unwritten(code: int, error: OSError) -> int:
     """The exit code where the last of the output cannot be written: what was told already is not told again."""
-    from fff_cli.output.console import discard_output, write_error  # noqa: PLC0415 - as above
+    from fff_cli.output.console import discard_output, tell_unwritten  # noqa: PLC0415 - as above
 
     discard_output()
-    if code or isinstance(error, BrokenPipeError):
-        return code
-    write_error(f"error: cannot write the result: {error.strerror}\n")
-    return 2
+    return code if code or isinstance(error, BrokenPipeError) else tell_unwritten(error)
 
 
 if __name__ == "__main__":

@@ -110,18 +110,15 @@ def query(
     **options: Any,
 ) -> int:
     """Run a query over web sources."""
-    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
-
-    arguments = QueryArguments.typed(**options)
     if server:
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
-        arguments.check_spark()
         return run_remote(server, options)
     from fff_cli.commands.query import run_query  # noqa: PLC0415
+    from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
     typed, begun = context.find_root().obj
-    return run_query(arguments, typed=typed, begun=begun)
+    return run_query(QueryArguments.typed(**options), typed=typed, begun=begun)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -340,8 +337,9 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
         if isinstance(error, _UsageMistake):
             return _usage(error)
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            print(f"error: cannot write the result: {error.strerror}", file=sys.stderr)
-            return 2
+            from fff_cli.output.console import tell_unwritten  # noqa: PLC0415 - for mistakes alone
+
+            return tell_unwritten(error)
         if {"-v", "--verbose"} & set(arguments):
             traceback.print_exc()
         else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,17 @@ def kill_and_go_on(folder: Path, moments: list[int]) -> Watched:
     return site
 
 
+@contextlib.contextmanager
+def ended(folder: Path) -> Iterator[tuple[Watched, int]]:
+    """A site that has been read to the end, of which the result is gone, and how often it was asked."""
+    site = Watched()
+    with site.serving() as url:
+        spec(url, folder)
+        assert begin(folder).wait(120) == 0
+        (folder / "out.csv").unlink()
+        yield site, site.asked
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", [30, *(pytest.param(one, marks=pytest.mark.slow) for one in (1, 75))])
 def test_a_killed_run_goes_on_where_it_was(moment: int, tmp_path: Path) -> None:
@@ -75,12 +88,7 @@ def test_a_killed_run_goes_on_where_it_was(moment: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> None:
-    site = Watched()
-    with site.serving() as url:
-        spec(url, tmp_path)
-        assert begin(tmp_path).wait(120) == 0
-        asked = site.asked
-        (tmp_path / "out.csv").unlink()
+    with ended(tmp_path) as (site, asked):
         assert resumed(tmp_path, "-O", "other.csv", "--report", "report.json").returncode == 0
         assert site.asked == asked
     (tmp_path / "other.csv").rename(tmp_path / "out.csv")
@@ -93,14 +101,9 @@ def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_batches_whose_answers_were_not_taken_apart_are_not_asked_for_again(tmp_path: Path) -> None:
-    site = Watched()
-    with site.serving() as url:
-        spec(url, tmp_path)
-        assert begin(tmp_path).wait(120) == 0
-        asked = site.asked
+    with ended(tmp_path) as (site, asked):
         for file in (tmp_path / "kept" / "rows").glob("index.sqlite*"):
             file.unlink()  # what is known by key; the answers are in the journal
-        (tmp_path / "out.csv").unlink()
         done = resumed(tmp_path)
         assert done.returncode == 0, done.stderr
     assert site.asked == asked, site.again

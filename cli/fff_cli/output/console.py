@@ -100,6 +100,12 @@ def write_error(text: str) -> None:
         sys.stderr.flush()
 
 
+def tell_unwritten(error: OSError) -> int:
+    """Say that standard output cannot be written; the exit code."""
+    write_error(f"error: cannot write the result: {error.strerror}\n")
+    return 2
+
+
 def discard_output() -> None:
     """The reader of standard output is gone: send what may still be flushed at exit nowhere, without a word."""
     if sys.stdout is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import cast
 
@@ -410,7 +410,7 @@ class CachedSource:
         return names in self._looked and (self._whole is None or set(needed) <= set(self._whole.schema.names))
 
     def _answered(
-        self, names: tuple[str, ...], needed: Sequence[str], keys: Keys
+        self, names: tuple[str, ...], needed: Sequence[str], keys: Collection[Key]
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
         rows: dict[Key, pa.RecordBatch] = {}

@@ -6,7 +6,7 @@ An answer in the journal is found by its request, and a batch is another request
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from fff.access.disk.codec import keys_bytes, keys_from
 from fff.access.disk.journal import Journal
@@ -35,9 +35,9 @@ class Together:
         self._before = {key: group for group in before for key in group}
 
     @property
-    def waiting(self) -> list[Key]:
+    def waiting(self) -> Collection[Key]:
         """The keys of groups of the run before that have not been asked for to their end."""
-        return list(self._before)
+        return self._before.keys()
 
     def note(self, keys: Keys) -> None:
         """These are asked for now, in one request: the note is on the disk before its answer is."""
@@ -50,6 +50,7 @@ class Together:
         groups = {id(group): group for key in keys if (group := self._before.get(key)) is not None}
         return list(groups.values())
 
-    def settle(self, keys: Container[Key]) -> None:
+    def settle(self, keys: Iterable[Key]) -> None:
         """These need not be asked for as before: they have been, or their answers are here."""
-        self._before = {key: group for key, group in self._before.items() if key not in keys}
+        for key in keys:
+            self._before.pop(key, None)

@@ -208,18 +208,18 @@ def _from_float(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | Non
 def _float_to_decimal(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools | None]:
     """What Java writes of doubles, rounded; NULL for what is no number."""
     digits, power = digits_of(value)
+    numbers = value.fill_null(0).to_numpy(zero_copy_only=False)
     surplus = -(power + kind.scale)  # so many digits go
     unit = 10 ** np.clip(surplus, 0, _MOST_DIGITS).astype(np.int64)
     kept = digits // unit + (2 * (digits % unit) >= unit) * (surplus > 0)
     zeros = np.maximum(-surplus, 0)
     written = pa.array(kept).cast(pa.string())
     size = pc.binary_length(written).to_numpy() + zeros
-    finite = np.isfinite(value.fill_null(0).to_numpy(zero_copy_only=False))
+    finite = np.isfinite(numbers)
     outside = finite & (kept > 0) & (size > kind.precision)
     known = pa.array(finite & ~outside & pc.is_valid(value).to_numpy(zero_copy_only=False))
     power = np.where(kept > 0, zeros - kind.scale, 0)
-    negative = pa.array(np.signbit(value.fill_null(0).to_numpy(zero_copy_only=False)))
-    sign = pc.if_else(negative, "-", "")
+    sign = pc.if_else(pa.array(np.signbit(numbers)), "-", "")
     parts = (sign, written, "E", pa.array(power).cast(pa.string()))
     texts = pc.if_else(known, pc.binary_join_element_wise(*parts, ""), pa.scalar(None, pa.string()))
     return texts.cast(kind), outside

@@ -87,9 +87,8 @@ def check_operands(node: Node) -> None:
     if level is not None and (
         _LEVELS.get(type(left), level) < level or _LEVELS.get(type(right), level + 1) <= level
     ):
-        raise LeftToSparkError(
-            "operators that bind otherwise"
-        )  # than the parser has it: `a || b + c`, `a | b & c`
+        # Than the parser has it: `a || b + c`, `a | b & c`.
+        raise LeftToSparkError("operators that bind otherwise")
     sides = [node.args.get(name) for name in ("this", "expression", "low", "high")]
     bare = (side.unnest() for side in sides if side is not None and not is_bracketed(side))
     if any(isinstance(side, _NO_OPERANDS) for side in bare):

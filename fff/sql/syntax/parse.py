@@ -80,7 +80,8 @@ def _parsed(text: str) -> Statement:
         tokens.pop()
     if not tokens:
         raise QueryError("there is no SQL to run")
-    _refuse_typeset(text, tokens)
+    if not text.isascii():
+        _refuse_typeset(text, tokens)
     refuse_foreign(text, tokens)
     several = next((token for token in tokens if token.token_type is TokenType.SEMICOLON), None)
     if several is not None:

@@ -21,19 +21,17 @@ _FORMS = frozenset({"FROM", "FOR", "IN", "PLACING", "AS", "USING"})
 #: Functions that take a unit of time as well, which is no argument; one whose second argument must be true or false,
 #: and one that is a CASE with more than three arguments.
 _OTHER_FORMS = frozenset(
-    {
-        *(
-            "dateadd",
-            "date_add",
-            "datediff",
-            "date_diff",
-            "timediff",
-            "timestampadd",
-            "timestampdiff",
-            "mode",
-        ),
+    [
+        "dateadd",
+        "date_add",
+        "datediff",
+        "date_diff",
+        "timediff",
+        "timestampadd",
+        "timestampdiff",
+        "mode",
         "decode",
-    }
+    ]
 )
 #: What the parser makes of some functions, as of `mod`, `element_at` and `from_utc_timestamp`, and then drops arguments.
 _READ_AS_OTHERS = (exp.Binary, exp.Bracket, exp.AtTimeZone, exp.FromTimeZone)

@@ -14,6 +14,7 @@ from fff.web.types import Response
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
+from fff_sources.http.response.streaming import GZIP
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
@@ -29,7 +30,6 @@ _NAMED = {
     **dict.fromkeys(("application/xml", "text/xml"), "xml"),
     "application/json": "json",
 }
-_GZIP = b"\x1f\x8b"
 _TITLE_WIDTH = 80  # characters
 _SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
@@ -64,16 +64,15 @@ class Explained:
         match error:
             case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
-                problem, hint = diagnosis(body, name, self._encoding, str(error))
+                local = "://" not in self._answer.url
+                problem, hint = diagnosis(body, name, self._encoding, str(error), local=local)
                 text, named = origin.redact(problem or _short(error)), _NAMED.get(kind.strip().lower())
                 if hint is None and named not in (None, name):
                     hint = f"declare format: {named} in the endpoint, as the answer calls itself"
-                if "://" not in self._answer.url:
-                    where = hint and hint.replace(
-                        "of the answer in the endpoint", "in a spec of `type: files`"
-                    )
-                    return origin.error(f"the file is not valid {name}: {text}", where)
-                return origin.error(f"the answer is not valid {name} ({kind}): {text}", hint)
+                what = (
+                    f"the file is not valid {name}" if local else f"the answer is not valid {name} ({kind})"
+                )
+                return origin.error(f"{what}: {text}", hint)
             case NoRecordsError():
                 text = shown(origin.redact(body[:_LOOKED_AT].decode("utf-8", "replace")), _SHOWN)
                 members = origin.redact(members_told(body))
@@ -92,11 +91,14 @@ class Explained:
         return None
 
 
-def diagnosis(body: bytes, form: str, encoding: str | None, error: str) -> tuple[str | None, str | None]:
+def diagnosis(
+    body: bytes, form: str, encoding: str | None, error: str, *, local: bool = False
+) -> tuple[str | None, str | None]:
     """What is wrong with a body, and what to do; nothing where only its reader knows.
 
-    `error` is what that one says.
+    `error` is what that one says; `local`: the body is a file, and has no endpoint.
     """
+    place = "in a spec of `type: files`" if local else "of the answer in the endpoint"
     head = body[:_LOOKED_AT]
     if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
         titled = _TITLE.search(head)
@@ -106,12 +108,12 @@ def diagnosis(body: bytes, form: str, encoding: str | None, error: str) -> tuple
             "it is a page of HTML" + (f", titled {title!r}" if title else ""),
             "a wrong path, a login or a guard against robots answers so: look at the address in a browser",
         )
-    if body.startswith(_GZIP):
+    if body.startswith(GZIP):
         return "it is compressed, and does not say so", "declare it in the endpoint: decode: gzip"
     if form in ("json", "ndjson", "csv") and encoding is None and not _is_utf8(body):
         return (
             "it is not in UTF-8",
-            "declare the encoding of the answer in the endpoint: encoding: latin-1 (or windows-1252, utf-16, …)",
+            f"declare the encoding {place}: encoding: latin-1 (or windows-1252, utf-16, …)",
         )
     if form == "json" and head.lstrip().startswith(b"<"):
         return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"

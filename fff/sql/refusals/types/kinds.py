@@ -118,6 +118,7 @@ def are_apart(form: str, one: ArrowType | None, other: ArrowType | None) -> bool
             are_apart(inside, left.type, right.type) for left, right in pairs
         )
     kinds = kind_of(one) + kind_of(other)
-    if form == "alike" and (kinds in {"mf", "fm", "md", "dm"} or kinds == "pp"):
-        return kinds != "pp"
-    return outcome("greatest" if form == "alike" else form, *kinds) == REFUSED
+    if form != "alike":
+        return outcome(form, *kinds) == REFUSED
+    # Maps are alike where their types are, which is Spark's to say.
+    return kinds in {"mf", "fm", "md", "dm"} or (kinds != "pp" and outcome("greatest", *kinds) == REFUSED)

@@ -23,6 +23,7 @@ from fff_sources.http.response.csv_text import charset_of
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.records import Origin, RecordDecoder
+from fff_sources.http.response.streaming import GZIP
 from fff_sources.http.shaping import MalformedMarkupError, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.load import known_types
@@ -41,7 +42,7 @@ _MUTE = (
     "application/zip",
 )
 #: What packed answers begin with.
-_PACKED: dict[bytes, Packing] = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip"}
+_PACKED: dict[bytes, Packing] = {GZIP: "gzip", b"PK\x03\x04": "zip"}
 
 
 @dataclass(frozen=True)
