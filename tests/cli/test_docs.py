@@ -28,6 +28,8 @@ def shell(demo_url, tmp_path):
     fff.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fff_cli "$@"\n')
     fff.chmod(0o755)
     environ = environment(FFF_DEMO_BASE_URL=demo_url, FFF_SOURCES=str(SPEC), LC_ALL="C.UTF-8")
+    # What other tests have found of the same server would change what is foretold.
+    environ |= {f"XDG_{kind}_HOME": str(tmp_path / kind.lower()) for kind in ("CACHE", "STATE")}
     environ["PATH"] = f"{tools}:{environ['PATH']}"
 
     def run(command: str, folder: Path = work) -> subprocess.CompletedProcess[str]:
