@@ -32,6 +32,8 @@ _T = TypeVar("_T")
 #: Rows from which on the seconds of a refresh tell what a row costs: those over fewer are spent on starting
 #: it.
 _TELLING_ROWS = 500_000
+#: A query whose groups show without Spark is run there again once there are so many times the rows.
+_AGAIN = 4
 
 
 class Current(Struct, frozen=True):
@@ -115,10 +117,14 @@ class SparkSink:
         return {**self._spools, **done}
 
     async def beside(self, failed: Callable[[FFFError], None], *, refresh: bool) -> None:
-        """What Spark does while rows are fetched: check the query, then keep its current result if that is wanted."""
+        """What is done while rows are fetched: check the query, and keep its current result if that is wanted."""
         if refresh:  # before the first rows, all of which it must see
             self._partial = PartialSource.of(self._query, self._blocks)
-        await self._await_spark()
+        await asyncio.gather(self._previews(), self._with_spark(failed, refresh=refresh))
+
+    async def _with_spark(self, failed: Callable[[FFFError], None], *, refresh: bool) -> None:
+        while not self._spark.ready():  # noqa: ASYNC110 - which a thread finds out
+            await asyncio.sleep(SPARK_POLL_S)
         try:
             await self.check()
         except FFFError as error:
@@ -136,50 +142,61 @@ class SparkSink:
         empty = {view: spool.schema.empty_table() for view, spool in self._spools.items()}
         self._schema = _described(await self._ask(self._spark.check, self._query.sql, empty))
 
-    async def _await_spark(self) -> None:
-        """Wait until Spark is up; until then, show what groups can be had without it."""
+    async def _previews(self) -> None:
+        """Show what groups can be had without Spark, as long as there are such."""
         pacer = RefreshPacer(self._started)
         pacer.done(time.perf_counter(), 0.0)  # it costs next to nothing
         seen = 0
-        while not self._spark.ready():
+        while (source := self._partial) is not None and (preview := source.preview) is not None:
             await asyncio.sleep(SPARK_POLL_S)
-            source = self._partial
-            preview = None if source is None else source.preview
-            if source is None or preview is None or not pacer.due(time.perf_counter(), source.changes - seen):
+            if not pacer.due(time.perf_counter(), source.changes - seen):
                 continue
             seen, started = source.changes, time.perf_counter()
             try:
                 await self._preview(source, preview)
             except (FFFError, pa.ArrowException):
-                self._partial = None  # what only adds to the display must not cost the result
+                source.preview = None  # what only adds to the display must not cost the result
             pacer.done(time.perf_counter(), time.perf_counter() - started)
 
     async def _preview(self, source: PartialSource, preview: Preview) -> None:
-        """The groups of a simple statement over the rows so far, and over rows under way."""
-        [spool] = self._spools.values()
-        if not spool.in_memory:
-            return
-        settled, tuples = self._settled(), source.take(spool.rows)
-        counted = await _in_thread(preview.run, spool.table())
+        """The groups over the rows so far, and over rows under way."""
+        settled, fresh = self._settled(), source.fresh()
+        tuples = source.take(preview.rows + len(fresh))
+        await _in_thread(preview.add, fresh)
+        counted = await _in_thread(preview.result)
+        if not preview.rows:
+            counted = counted.slice(0, 0)
         last = counted.num_columns - 1
-        current = self._current(counted.remove_column(last), spool.rows, counted.column(last), settled)
+        current = self._current(counted.remove_column(last), preview.rows, counted.column(last), settled)
         partial = await _in_thread(source.groups, tuples, current.table, preview.run)
         if len(current.table) or partial is not None:
             self.current = replace(current, partial=partial)
 
     async def _refresh(self) -> None:
-        """Run the query over the rows so far, as often as costs at most a fifth of the time."""
+        """Run the query over the rows so far, as often as costs at most a fifth of the time.
+
+        Where groups show without Spark, that is to be ready when the last row comes, and to know what a row costs.
+        """
         pacer = RefreshPacer(self._started)
         seen = changes = 0
+        previewed = False
         while True:
-            rows = self.rows
+            if previewed and not self._previewed:
+                seen = changes = 0  # from here on what it finds is shown
+            rows, previewed = self.rows, self._previewed
             inside = 0 if self._partial is None else self._partial.changes
-            if not pacer.due(time.perf_counter(), rows - seen + inside - changes):
+            news = rows - seen + inside - changes
+            if previewed:
+                news = rows - seen if rows >= _AGAIN * seen else 0
+            if not pacer.due(time.perf_counter(), news):
                 await asyncio.sleep(SPARK_POLL_S)
                 continue
             more, seen, changes, started = rows > seen, rows, inside, time.perf_counter()
             try:
-                await self._renew(rows, more=more)
+                if previewed:
+                    await self._run(counted=True, settled=None)
+                else:
+                    await self._renew(rows, more=more)
             except FFFError:
                 return  # the final run reports it
             cost = time.perf_counter() - started
@@ -191,6 +208,10 @@ class SparkSink:
                 refreshes=self.stats.refreshes + 1,
                 refresh_s=self.stats.refresh_s + cost,
             )
+
+    @property
+    def _previewed(self) -> bool:
+        return self._partial is not None and self._partial.preview is not None
 
     async def _renew(self, rows: int, *, more: bool) -> None:
         """Run the query over the rows so far, if there are `more`, and over rows under way.
@@ -281,15 +302,25 @@ class SparkSink:
     async def at_once(self) -> Current:
         """The best there is without asking Spark anything more: the newest result, or one that needs no Spark, or no row."""
         if self.current is None:
-            self._partial = self._partial or PartialSource.of(self._query, self._blocks)
-            if self._partial is not None and self._partial.preview is not None:
+            source = self._partial = self._partial or self._with_rows_so_far()
+            if source is not None and source.preview is not None:
                 with contextlib.suppress(FFFError, pa.ArrowException):
-                    await self._preview(self._partial, self._partial.preview)
+                    await self._preview(source, source.preview)
         if self.current is None:
             names = [name or f"_c{at}" for at, name in enumerate(self._query.names)]
             schema = self._schema or pa.schema([(name, pa.null()) for name in names])
             self.current = Current(schema.empty_table(), 0)
         return self.current
+
+    def _with_rows_so_far(self) -> PartialSource | None:
+        source = PartialSource.of(self._query, self._blocks)
+        if source is not None and source.preview is not None:
+            [spool] = self._spools.values()
+            if not spool.in_memory:
+                source.preview = None
+            for batch in spool.table().to_batches() if spool.in_memory else ():
+                source.add(batch)
+        return source
 
     async def _run(self, *, counted: bool, settled: Settled | None) -> Current:
         views, rows = self._views(), self.rows

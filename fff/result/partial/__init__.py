@@ -5,7 +5,7 @@ Out: groups with what they rest on, and which of them are final.
 
     final_groups  Which of the groups on display can change no more.
     groups        Groups that no complete row has reached yet
-    preview       The groups of a simple statement without Spark, to show something while it starts
+    preview       Groups made without Spark as rows come, to show them
 
 The words are explained in docs/glossary.md.
 """

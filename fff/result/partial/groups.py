@@ -15,6 +15,7 @@ from fff.limits import PARTIAL_TUPLES, SAMPLE_ROWS
 from fff.result.partial.preview import Preview
 from fff.runtime.block_run import RunningBlock
 from fff.sql.analysis.column_lineage import Needs
+from fff.sql.analysis.grouped_select import GroupedSelect
 from fff.sql.planner.plan import UpperQuery
 from fff.structs import Struct
 
@@ -48,9 +49,11 @@ class PartialSource:
     found.
     """
 
-    def __init__(self, block: RunningBlock, needs: Needs) -> None:
+    def __init__(self, block: RunningBlock, needs: Needs, grouped: GroupedSelect | None) -> None:
         self._block = block
-        self.preview = Preview.of(needs, block.query)
+        #: What groups without Spark; None where only Spark can.
+        self.preview = None if grouped is None else Preview(grouped)
+        self._fresh: list[pa.RecordBatch] = []  # rows that it has not seen
         self._needs = needs
         plan = block.query.plan
         self._grouping = None if needs.grouping is None else tuple(dict.fromkeys(needs.grouping))
@@ -72,15 +75,24 @@ class PartialSource:
             or not blocks[0].query.fields
         ):
             return None
-        source = cls(blocks[0], query.needs)
+        source = cls(blocks[0], query.needs, query.grouped)
         return None if any(pa.types.is_nested(kind) for kind in source._schema.types) else source
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Complete rows have been found."""
+        if self.preview is not None:
+            self._fresh.append(batch)
         if self._grouping and len(batch):
             self._news.append(
                 pa.RecordBatch.from_arrays([batch.column(at) for at in self._grouping], schema=self._schema)
             )
+
+    def fresh(self) -> pa.Table:
+        """The complete rows since it was last asked for them."""
+        batches, self._fresh = self._fresh, []
+        if batches:
+            return pa.Table.from_batches(batches)
+        return pa.schema([(field.name, field.arrow) for field in self._block.query.fields]).empty_table()
 
     @property
     def changes(self) -> int:

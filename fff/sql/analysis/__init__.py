@@ -7,6 +7,7 @@ Out: equality classes, engine predicates, qualifiers of requests, semi-join redu
     column_lineage  Which columns each part of a grouped SELECT over one block rests on
     conjuncts       Sorts the conjuncts of a block
     equalities      Equality classes by union-find, and the constants that hold for every member of one.
+    grouped_select  How the engine groups the rows of a SELECT by itself, to show groups while rows come
     key_queries     The text of a query in FROM or behind IN, made to run by itself
     predicates      Which conjuncts the engine can evaluate exactly as Spark does
     priorities      What to see first, as people write it

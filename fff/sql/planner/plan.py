@@ -16,6 +16,7 @@ from fff.errors import InvariantError, Span, SparkError
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.conjuncts import Conjunct
+from fff.sql.analysis.grouped_select import GroupedSelect
 from fff.sql.analysis.soundness import AnswerBounds, Doubts
 from fff.sql.binder.spj_block import SourceBlock
 from fff.structs import Struct, field, replace
@@ -253,7 +254,8 @@ class UpperQuery(Struct, frozen=True):
 
     `group_keys` tells for each result column which output column of the only block it groups by (None: none), and is
     None itself where the result is not groups of one block's rows. Then `counted` is the same query with one more
-    column at the end: how many of the block's rows each result row rests on; and `needs` tells what each part rests on.
+    column at the end: how many of the block's rows each result row rests on; `needs` tells what each part rests on, and
+    `grouped` what the engine groups by itself to show groups while rows come.
     """
 
     sql: str
@@ -263,6 +265,7 @@ class UpperQuery(Struct, frozen=True):
     group_keys: tuple[int | None, ...] | None = None
     counted: str | None = None
     needs: Needs | None = None
+    grouped: GroupedSelect | None = None
     final: str | None = None  # the same over the views of all key queries as well, once they are there
     key_views: int = 0  # how many those are
     words: OwnWords = field(default_factory=OwnWords)  # for what Spark says of it

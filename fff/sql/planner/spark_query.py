@@ -9,7 +9,7 @@ a projection, and `avg(D.zip)` keeps its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
@@ -17,8 +17,10 @@ from fff.dataflow.plan.expressions import Column
 from fff.errors import QueryError, Span
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import needs_of
+from fff.sql.analysis.grouped_select import grouped_select
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.outer_query import Above, ColumnUse, StarUse, result_names
+from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.planner.block import BlockParts
 from fff.sql.planner.plan import BlockQuery, OwnWords, SparkFilter, UpperQuery
@@ -88,17 +90,19 @@ def write_upper(
     above: Above,
     residual: Sequence[Condition],
     output: Sequence[Column],
+    text: Callable[[], SelectText],
 ) -> UpperQuery:
     """The upper query of a statement that is one block whose output is `output` (declared columns)."""
     statement, place = block.statement, Span(0, len(block.statement.sql))
     shared = shared_edits(statement)
     sql = applied(statement.sql, place, [*block_edits(block, above, residual, output, VIEW), *shared])
-    keys = counted = needs = None
+    keys = counted = needs = grouped = None
     if above.keys is not None and block.from_range is not None:
         keys = tuple(None if key is None else output.index(key) for key in above.keys)
         edits = block_edits(block, above, residual, output, VIEW, more=_COUNT)
         counted = finished(applied(statement.sql, place, [*edits, *shared]))
         needs = needs_of(block, residual, output)
+        grouped = grouped_select(block, text, residual, output)
     return UpperQuery(
         finished(sql),
         ", ".join(above.reasons),
@@ -107,6 +111,7 @@ def write_upper(
         keys,
         counted,
         needs,
+        grouped,
         words=OwnWords.of([(VIEW, block, output, view_fields(block, output))]),
     )
 

@@ -10,7 +10,8 @@ other side of the join and no outer query has (design section 3; `fff.sql.analys
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, Span
@@ -22,7 +23,7 @@ from fff.sql.binder.grouping import check_grouping
 from fff.sql.binder.names import parts_of, qualifier_of
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
-from fff.sql.binder.select_text import table_edits
+from fff.sql.binder.select_text import SelectText, table_edits
 from fff.sql.calls.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.calls.subqueries import Subquery, subqueries
 from fff.sql.planner.block import BlockParts
@@ -72,9 +73,9 @@ def plan_queries(
     if answer is not None:
         return _by_engine(tree, answer, drafts, at_hand)
     if is_one_block(tree):
-        [draft] = drafts.values()
+        [(scope, draft)] = drafts.items()
         draft.settle()
-        return _of_one_block(draft, at_hand)
+        return _of_one_block(draft, at_hand, partial(SelectText.of, tree.statement, scope))
     restrictions = Restrictions.of(tree)
     joined = {source for draft in drafts.values() for source in draft.sources}
 
@@ -180,12 +181,14 @@ def _by_engine(
     )
 
 
-def _of_one_block(draft: Draft, at_hand: frozenset[tuple[str, ...]]) -> Prepared:
+def _of_one_block(
+    draft: Draft, at_hand: frozenset[tuple[str, ...]], text: Callable[[], SelectText]
+) -> Prepared:
     """A statement that is one block: its rows come joined, for Spark to do with them what stands above."""
     above, parts = draft.above, draft.settled
     assert above is not None, "a SELECT that is a block has something above that"
     query = draft.block_query(VIEW, [draft], {}, at_hand)
-    upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output)
+    upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output, text)
     if parts.residual and draft.sources:
         edits = block_edits(parts.block, above, (), draft.output, VIEW)
         edits += shared_edits(parts.block.statement)
