@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache as cache_of
 from importlib.metadata import entry_points
@@ -23,6 +23,7 @@ _GROUP, _NAME = "fff.loaders", "specs"
 _NO_LIMIT = 1 << 62  # bytes: what a checkpoint holds is all needed
 
 Source = str | os.PathLike[str] | SpecText
+Sources = Source | Sequence[Source]
 
 
 class Loader(Protocol):
@@ -40,8 +41,17 @@ class Loader(Protocol):
         """The tables of the spec files and folders or, without any, of the usual places. Raises UsageError."""
 
 
+def each_source(sources: Iterable[Sources] | Sources) -> Iterator[Source]:
+    """Spec files and folders one by one, whether one is given or several, some of them in lists."""
+    if isinstance(sources, str | os.PathLike | SpecText):
+        yield sources
+        return
+    for one in sources:
+        yield from each_source(one)
+
+
 def open_federation(
-    sources: Sequence[Source],
+    sources: Iterable[Sources] | Sources,
     *,
     environ: Mapping[str, str] | None = None,
     client: WebClient | None = None,
@@ -77,7 +87,7 @@ def open_federation(
     history = TableHistory.of_user(environ, enabled=cache)
     client = client or WebClient()
     load = load or _loader()
-    paths = [source if isinstance(source, SpecText) else Path(source) for source in sources]
+    paths = [source if isinstance(source, SpecText) else Path(source) for source in each_source(sources)]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
     java = (
         _nobody_knows

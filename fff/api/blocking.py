@@ -13,7 +13,7 @@ from fff.api.result import Result
 from fff.api.running import INTERVAL_S, AsyncConnection
 from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table
-from fff.opening import Source
+from fff.opening import Sources, each_source
 from fff.options import ConnectOptions, StatementOptions
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fff.web.client import WebClient
 
 
-def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> Connection:
+def connect(*sources: Sources, **options: Unpack[ConnectOptions]) -> Connection:
     """A connection to the web tables that source specs describe. Sends nothing.
 
     Args:
@@ -69,14 +69,14 @@ def show(
     sql: str,
     params: Mapping[str, object] | None = None,
     *,
-    sources: Sequence[Source] = (),
+    sources: Sources = (),
     **options: Unpack[ConnectOptions],
 ) -> None:
     """Run one statement on a connection of its own and show its result; in a notebook also how it gets on.
 
     Arguments and errors are those of `fff.connect` and `Connection.sql`.
     """
-    with connect(*sources, **options) as connection:
+    with connect(*each_source(sources), **options) as connection:
         connection.show(sql, params)
 
 
@@ -91,7 +91,7 @@ class Connection:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[Sources],
         options: ConnectOptions,
         client: WebClient | None = None,
         checkpoint: Path | None = None,

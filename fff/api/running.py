@@ -19,7 +19,7 @@ from fff.catalog import Table
 from fff.errors import SparkError, UsageError
 from fff.federation import Federation, Prepared
 from fff.functions import Frame, Proxy, PythonFunction
-from fff.opening import Source, open_federation
+from fff.opening import Sources, open_federation
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
 from fff.schema import Field, result_field
 from fff.structs import replace
@@ -29,7 +29,7 @@ from fff.web.client import WebClient
 INTERVAL_S = 0.25
 
 
-def connect_async(*sources: Source, **options: Unpack[ConnectOptions]) -> AsyncConnection:
+def connect_async(*sources: Sources, **options: Unpack[ConnectOptions]) -> AsyncConnection:
     """A connection for `async with`; arguments and errors as for `fff.connect`, those of specs from `async with`."""
     return AsyncConnection(sources, options)
 
@@ -45,7 +45,7 @@ class AsyncConnection:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[Sources],
         options: ConnectOptions,
         client: WebClient | None = None,
         checkpoint: Path | None = None,

@@ -20,7 +20,7 @@ from fff.dbapi.exceptions import (
     ProgrammingError,
     pep249_errors,
 )
-from fff.opening import Source
+from fff.opening import Sources
 from fff.options import ConnectOptions
 from fff.schema import result_field
 
@@ -31,7 +31,7 @@ Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, Non
 _EXPLAINED = "Cursor.result.missing tells what is missing"
 
 
-def connect(*sources: Source, **options: Unpack[ConnectOptions]) -> DatabaseConnection:
+def connect(*sources: Sources, **options: Unpack[ConnectOptions]) -> DatabaseConnection:
     """A connection of PEP 249; arguments are those of `fff.connect`, errors the module's own."""
     with pep249_errors():
         federation = Connection(sources, options)

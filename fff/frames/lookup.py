@@ -14,7 +14,7 @@ from fff.errors import UsageError
 from fff.frames.asking import KeyQuestion, discovered_table
 from fff.frames.attempts import ATTEMPTS
 from fff.frames.ceiling import ceiling_of
-from fff.opening import Source, open_federation
+from fff.opening import Sources, open_federation
 from fff.options import DEFAULT_POLICY, Preference, RunOptions
 from fff.spark.messages import one_message
 
@@ -40,7 +40,7 @@ def lookup(
     how: How = "left",
     columns: Sequence[str] | None = None,
     missing: OnMissing = "error",
-    sources: Sequence[Source] = (),
+    sources: Sources = (),
     partitions: int | None = None,
     policy: str = DEFAULT_POLICY,
     prefer: Preference = "balanced",

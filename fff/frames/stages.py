@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from fff.errors import QueryError, UsageError
 from fff.frames.asking import quoted_name
 from fff.frames.ceiling import ceiling_of
 from fff.frames.lookup import lookup, slots_of
-from fff.opening import Source, open_federation
+from fff.opening import Sources, each_source, open_federation
 from fff.options import DEFAULT_POLICY, Preference, SpecText
 from fff.sql import parameter_names
 from fff.sql.planner.plan import BlockQuery, LookupBinding
@@ -51,7 +51,7 @@ def read(
     /,
     *,
     spark: Any,
-    sources: Sequence[Source] = (),
+    sources: Sources = (),
     partitions: int | None = None,
     policy: str = DEFAULT_POLICY,
     prefer: Preference = "balanced",
@@ -79,7 +79,7 @@ def read(
         UsageError: a spec that is not a file, a parameter without a value.
         PySparkException: a source could not be read in full.
     """
-    if any(isinstance(one, SpecText) for one in sources):
+    if any(isinstance(one, SpecText) for one in each_source(sources)):
         raise UsageError("sources are files and folders here, which the tasks find in the same place")
 
     async def plan() -> list[ReadStage]:
@@ -100,8 +100,8 @@ def read(
             reader = spark.read.format("fff").option("partitions", slots).option("policy", policy)
             if (ceiling := ceiling_of(spark)) is not None:
                 reader = reader.options(**ceiling.options)
-            if sources:
-                reader = reader.option("sources", os.pathsep.join(str(one) for one in sources))
+            if named := [str(one) for one in each_source(sources)]:
+                reader = reader.option("sources", os.pathsep.join(named))
             frame = _scanned(stage, reader, params or {})
         else:
             alias, on = stage.keys

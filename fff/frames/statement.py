@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from fff.api.blocking import connect
 from fff.api.result import Result
 from fff.errors import QueryError, Span
 from fff.functions import SOURCE
-from fff.opening import Source
+from fff.opening import Sources, each_source
 from fff.options import ConnectOptions
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import quote, tokenize
@@ -19,7 +19,7 @@ def sql(
     params: Mapping[str, object] | None = None,
     /,
     *,
-    sources: Sequence[Source] = (),
+    sources: Sources = (),
     options: ConnectOptions | None = None,
     **frames: object,
 ) -> Result:
@@ -32,7 +32,7 @@ def sql(
     Args:
         text: one statement of Spark SQL.
         params: values of its `:name` parameters, as for `Connection.sql`.
-        sources: spec files and folders, as for `fff.connect`.
+        sources: a spec file or folder, or several, as for `fff.connect`.
         options: those of `fff.connect`.
         **frames: of Arrow, pandas, polars or Spark, or relations of DuckDB.
 
@@ -42,7 +42,7 @@ def sql(
         SourceError: a source could not be read in full, as for `Connection.sql`.
     """
     statement = with_tables(text, frames)
-    with connect(*sources, **(options or {})) as connection:
+    with connect(*each_source(sources), **(options or {})) as connection:
         for name, frame in frames.items():
             connection.register_table(name, frame)
         return connection.sql(statement, params)

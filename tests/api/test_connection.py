@@ -41,6 +41,15 @@ def test_importing_fff_is_cheap() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_one_source_or_several(publish: Publish) -> None:
+    spec = publish(site(), TABLES)
+    with fff.connect([spec]) as connection:
+        expected = sorted(connection.sql("SELECT * FROM web.s WHERE a = 3"))
+    assert expected
+    for sources in (spec, str(spec), [spec], (str(spec),)):
+        assert sorted(fff.sql("SELECT * FROM web.s WHERE a = 3", sources=sources)) == expected
+
+
 def test_every_public_name_is_there() -> None:
     for name in fff.__all__:
         assert getattr(fff, name) is not None
