@@ -44,6 +44,7 @@ from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST
 from fff.spark.start.remote import reach
 from fff.spark.tables import nullable, unsliced
+from fff.version import how_to_install
 
 if TYPE_CHECKING:
     import socketserver
@@ -355,7 +356,7 @@ def connect_remote(url: str) -> Session:
     except ImportError as error:
         raise SparkError(
             f"--spark-remote needs packages that are not installed: {_message(error)}",
-            hint='Install them with: pip install "pyspark[connect]"',
+            hint=f"install them: {how_to_install('connect')}",
         ) from error
     with _mapped():
         builder = RemoteSession.builder.remote(url)

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from fff.errors import SecretError
+from fff.version import how_to_install
 from fff.web.spellings import pattern, spellings
 
 _REFERENCE = re.compile(r"\$\{(env|file|keyring):([^}]*)\}")
@@ -238,7 +239,7 @@ def _from_keyring(name: str) -> str:
         keyring = importlib.import_module("keyring")  # only those who use it need it
     except ImportError as error:
         raise SecretError(
-            f"${{keyring:{name}}} needs the keyring package", hint="install it: pip install keyring"
+            f"${{keyring:{name}}} needs the keyring package", hint=f"install it: {how_to_install('keyring')}"
         ) from error
     try:
         secret = keyring.get_password(service, user)

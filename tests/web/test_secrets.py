@@ -49,7 +49,7 @@ def test_missing(tmp_path: Path, text: str) -> None:
 def test_keyring_is_asked_only_when_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, redactor = secrets(tmp_path)
     monkeypatch.setitem(sys.modules, "keyring", None)
-    with pytest.raises(SecretError, match="pip install keyring"):
+    with pytest.raises(SecretError, match=re.escape("pip install 'fff[keyring]'")):
         found.fill("${keyring:gov/me}")
     fake = types.SimpleNamespace(
         get_password=lambda service, user: f"{service}-{user}-pw" if user == "me" else None,
