@@ -10,8 +10,6 @@ from tests.experiments.audit_worlds import CONDITIONS, ORDERS, audited, draw, st
 from tests.sampling import every
 
 RUNS, ROWS = 20, 200
-#: Known to be too sure of itself: regrets are of 3 %, and the interval misses some by half a percent.
-SHORT = {"one shared host": 15}
 
 
 @pytest.mark.parametrize("condition", every(3, CONDITIONS))
@@ -34,7 +32,7 @@ def test_seconds_and_not_keys_are_judged() -> None:
 def test_the_interval_holds_the_true_regret(condition) -> None:
     """In at least 85 % of runs; and the best order is the one that is told, or one of its ties."""
     found = [audited(condition, ROWS, 100_003 + number, 1 + number) for number in range(RUNS)]
-    assert sum(one.inside for one in found) >= SHORT.get(condition, 0.85 * RUNS)
+    assert sum(one.inside for one in found) >= 0.85 * RUNS
     assert sum(one.tied for one in found) >= 0.85 * RUNS
 
 
@@ -43,3 +41,11 @@ def test_conditions_are_drawn_apart() -> None:
         one, other = draw(first, 50, 3), draw(second, 50, 3)
         assert one.condition != other.condition
         assert one.tables != other.tables
+
+
+def test_rows_with_one_match_are_not_taken_for_several() -> None:
+    """Where next to everything passes all orders cost alike, and the few rows that went another way tell the same."""
+    found = audited("one shared host", ROWS, 1_008, 8)
+    assert found.true == pytest.approx(0.0, abs=1e-3)
+    assert found.regret < 0.006
+    assert found.high < 0.016

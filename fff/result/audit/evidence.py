@@ -30,6 +30,8 @@ SPREAD, LEVEL_SPREAD = 0.5, 1.5
 APART = 2.0
 #: Times that fan-outs are pooled by row: how many tuples a row has become is told by other moves' fan-outs.
 POOLINGS = 2
+#: More matches of a row that has some than this are several.
+SEVERAL = 1.5
 #: Distinct keys that are as good as any number of them.
 UNBOUNDED = 1e12
 Floats = npt.NDArray[np.float64]
@@ -103,9 +105,9 @@ class RoutingEvidence:
         taken, produced = self._pooled.get(move, (0.0, 0.0))
         return (produced + 1) / (taken + 1)
 
-    def _multiplies(self) -> bool:
-        """Whether some join makes several tuples of one."""
-        return any(self.pooled(move) > self._met(move) for move in self.by_move)
+    def _multiplies(self, at_least: float = 1.0) -> bool:
+        """Whether some join makes several tuples of one, more than so many in the mean."""
+        return any(self.pooled(move) > at_least * self._met(move) for move in self.by_move)
 
     def _by_row(self) -> dict[Move, tuple[float, float]]:
         """Taken and produced of each move: the copies of a row fare alike, and say no more than one of them does."""
@@ -131,10 +133,28 @@ class RoutingEvidence:
                 drawn = np.minimum(drawn, 1.0)
             fanouts = self._fanouts[hop] = np.concatenate([[shape / rate], drawn])
             self._luck[hop] = np.concatenate([[0.0], self._rng.standard_normal(DRAWS)])
-        known = np.minimum(passage.taken, tuples) if self._alone else np.zeros_like(tuples)
-        others = tuples - known
-        came = known * (passage.produced / passage.taken if passage.taken else 0.0) + others * fanouts
+        came, others = np.zeros_like(tuples), tuples
+        for seen in (passage, self._later(hop)) if self._alone else ():
+            known = np.minimum(seen.taken, others)
+            came, others = came + known * (seen.produced / max(seen.taken, 1)), others - known
+        came = came + others * fanouts
         return np.maximum(came + self._luck[hop] * np.sqrt(others * fanouts * lumps * copies), 0.0)
+
+    def _later(self, hop: Hop) -> Passage:
+        """What a move did with tuples of further states, all of which had come to this one too, had they gone this way."""
+        state, move = hop
+        later = Passage()
+        if self._multiplies(SEVERAL):
+            return later  # tuples of further states are several of one here
+        for (other, its), passage in self.flow.passages.items():
+            if (
+                its == move
+                and other != state
+                and other.span & state.span == state.span
+                and other.done & state.done == state.done
+            ):
+                later = later + passage
+        return later
 
     def _lump(self, move: Move) -> float:
         """What the number that comes of a tuple varies by, as a multiple of its mean."""
@@ -192,7 +212,7 @@ class RoutingEvidence:
         seen = self._statistics_of(move)
         if seen is None or not seen.asked:
             return min(fanout, 1.0)
-        return min((seen.met + 0.5) / (seen.asked + 1), fanout, 1.0)
+        return min((seen.met + 1) / (seen.asked + 1), fanout, 1.0)
 
     def _statistics_of(self, move: Move) -> LookupStatistics | None:
         if move.lookup is None:
