@@ -91,9 +91,8 @@ def statement(rng: random.Random) -> str:
             [", ".join(keys), ", ".join(str(at + 1) for at in range(len(keys)))]
         )
     if rng.random() < 0.3:
-        rest += (
-            f" HAVING {rng.choice(['count(*) > 2', 'count(*) % 2 = 0', 'sum(i8) > 0', 'max(i) IS NOT NULL'])}"
-        )
+        kept = ["count(*) > 2", "count(*) % 2 = 0", "sum(i8) > 0", "max(i) IS NOT NULL"]
+        rest += f" HAVING {rng.choice([*kept, *(['more > 6', 'more % 2 = 1'] * ('more' in items[-1]))])}"
     if keys and rng.random() < 0.5:  # to the last key, so that it is one order
         first = rng.choice(["count(*) DESC, ", "sum(i8) ASC NULLS LAST, ", "avg(i8) DESC, ", ""])
         first = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
 
-from fff.dataflow.plan.expressions import Column, Expr, Literal
+from fff.dataflow.plan.expressions import Column, Expr, Literal, columns_of
 from fff.errors import QueryError, Span
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.analysis.column_lineage import group_nodes
@@ -38,6 +39,7 @@ _CLAUSES = frozenset(
     {"kind", "expressions", "from", "joins", "where", "group", "having", "order", "limit", "offset", "hint"}
 )
 _MADE = "__fff_made_"
+_ALL_ROWS = re.compile(r"\bcount\(\s*\*\s*\)", re.IGNORECASE)
 _ONE = Typed(Literal(1, LONG), LONG)
 
 
@@ -101,6 +103,7 @@ class _GroupReader:
         self._rows = Translator(block.statement, block.scope)
         self._group_nodes = group_nodes(block)
         self._aggregates: list[Aggregate] = []
+        self._named: dict[str, Typed] = {}  # result columns, by their aliases
 
     def read(self, text: SelectText) -> GroupedSelect:
         """Raises LeftToSparkError, QueryError."""
@@ -110,22 +113,20 @@ class _GroupReader:
                 raise LeftToSparkError("groups by it")
         self._keys = keys
         select = self._block.select
-        names, values = [], []
-        for item, span in text.items:
-            bare = item.unalias()
-            made = self._value(bare)
-            names.append(item.alias or self._name(bare, span))
-            values.append(made)
+        names = [item.alias or self._name(item.unalias(), span) for item, span in text.items]
+        values = [self._value(item.unalias()) for item, _ in text.items]
+        self._named = {
+            item.alias.lower(): value
+            for (item, _), value in zip(text.items, values, strict=True)
+            if item.alias
+        }
         having = select.args.get("having")
         kept = None
         if having is not None:
             translator, condition = self._above(having.this)
             kept = translator.expression(condition)
-        named = {
-            item.alias.lower(): made for (item, _), made in zip(text.items, values, strict=True) if item.alias
-        }
         order = select.args.get("order")
-        sorting = [] if order is None else [self._sorting(one, values, named) for one in order.expressions]
+        sorting = [] if order is None else [self._sorting(one, values) for one in order.expressions]
         limit, offset = (count_of(self._block.statement, select, name) for name in ("limit", "offset"))
         if -1 in (limit, offset):
             raise LeftToSparkError("LIMIT with an expression")
@@ -146,7 +147,7 @@ class _GroupReader:
         statement = self._block.statement
         with suppress(LeftToSparkError):
             return spark_name(item, statement, statement.tokens_at(span), columns_in(self._block.scope))
-        return " ".join(statement.sql[span.start : span.end].split())
+        return _ALL_ROWS.sub("count(1)", " ".join(statement.sql[span.start : span.end].split()))
 
     def _below(self, condition: Condition) -> Expr:
         if condition.node is None:
@@ -154,9 +155,11 @@ class _GroupReader:
         return self._moved(Translator(self._block.statement, condition.scope).expression(condition.node))
 
     def _moved(self, expr: Expr) -> Expr:
+        if columns_of(expr) - {*self._output}:
+            raise LeftToSparkError("a column that comes under another name")
         return map_columns(expr, lambda column: Column(0, self._output.index(column)))
 
-    def _sorting(self, ordered: Node, values: Sequence[Typed], named: dict[str, Typed]) -> Sorting:
+    def _sorting(self, ordered: Node, values: Sequence[Typed]) -> Sorting:
         node = ordered.this if isinstance(ordered, exp.Ordered) else ordered
         falling, nulls_first = (bool(ordered.args.get(name)) for name in ("desc", "nulls_first"))
         plain = node.name.lower() if isinstance(node, exp.Column) and not node.table else ""
@@ -166,7 +169,7 @@ class _GroupReader:
                 raise LeftToSparkError("no such column")
             value = values[at]
         else:
-            value = named[plain] if plain in named else self._value(node)
+            value = self._named[plain] if plain in self._named else self._value(node)
         if comparison_kind(value.type) is None:
             raise LeftToSparkError("sorts by it")
         return Sorting(value.expr, falling, nulls_first)
@@ -189,6 +192,8 @@ class _GroupReader:
                 return variable(Typed(Column(0, at), self._keys[at].type))
             if isinstance(part, exp.Filter) or is_aggregate(part):
                 return variable(self._aggregate(part))
+            if (value := self._alias(part)) is not None:
+                return variable(value)
             if isinstance(part, exp.Column | exp.Query | exp.Window | exp.Star):
                 raise LeftToSparkError("neither grouped by nor an aggregate")
             return part
@@ -203,6 +208,12 @@ class _GroupReader:
             if key == node or (column is not None and self._column(key) == column):
                 return at
         return None
+
+    def _alias(self, node: Node) -> Typed | None:
+        """The result column that a name means which no table has."""
+        if not isinstance(node, exp.Column) or node.table or self._block.scope.named(node.name.lower()):
+            return None
+        return self._named.get(node.name.lower())
 
     def _column(self, node: Node) -> Column | None:
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
