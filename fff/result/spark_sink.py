@@ -255,8 +255,8 @@ class SparkSink:
         if keys is None or len(self._blocks) != 1:
             return None
         block = self._blocks[0]
-        if block.missing:
-            return None  # a group that lacks rows is no settled one
+        if block.missing or not block.query.plan.inner:
+            return None  # a group that lacks rows is no settled one; of outer joins it cannot be told
         shown = [(place, output) for place, output in enumerate(keys) if output is not None]
         open_values = block.eddy.open_values([block.query.plan.output[output] for _, output in shown])
         return None if open_values is None else Settled(tuple(place for place, _ in shown), open_values)

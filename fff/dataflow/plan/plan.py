@@ -127,6 +127,11 @@ class BlockPlan(Struct, frozen=True):
     limit: int | None = None  # stop once this many rows are out
     recursion: Recursion | None = None
 
+    @property
+    def inner(self) -> bool:
+        """Whether all its joins are inner ones."""
+        return all(alias.kind == "inner" for alias in self.aliases)
+
     def field_of(self, column: Column) -> Field:
         """The field a column reference names."""
         return self.tables[self.aliases[column.alias].table].columns[column.index]

@@ -102,9 +102,9 @@ class PartialSource:
     def take(self, complete_rows: int) -> tuple[PartialTuples, ...]:
         """What there is to group at this moment; on the thread of the eddy.
 
-        Nothing once the run is being stopped.
+        Nothing once the run is being stopped, and nothing of joins that are not inner ones.
         """
-        if self._grouping == () and complete_rows:
+        if (self._grouping == () and complete_rows) or not self._block.query.plan.inner:
             return ()  # the only group is reached
         return self._block.eddy.partial_tuples(self._needs.rows, PARTIAL_TUPLES)
 

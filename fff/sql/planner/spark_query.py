@@ -86,33 +86,43 @@ class _SparkWriter(Struct, frozen=True):
 
 
 def write_upper(
-    block: SourceBlock,
-    above: Above,
-    residual: Sequence[Condition],
-    output: Sequence[Column],
-    text: Callable[[], SelectText],
+    parts: BlockParts, above: Above, output: Sequence[Column], text: Callable[[], SelectText]
 ) -> UpperQuery:
     """The upper query of a statement that is one block whose output is `output` (declared columns)."""
+    block, residual = parts.block, parts.residual + parts.undecided
     statement, place = block.statement, Span(0, len(block.statement.sql))
     shared = shared_edits(statement)
     sql = applied(statement.sql, place, [*block_edits(block, above, residual, output, VIEW), *shared])
-    keys = counted = needs = grouped = None
-    if above.keys is not None and block.from_range is not None:
-        keys = tuple(None if key is None else output.index(key) for key in above.keys)
-        edits = block_edits(block, above, residual, output, VIEW, more=_COUNT)
-        counted = finished(applied(statement.sql, place, [*edits, *shared]))
-        needs = needs_of(block, residual, output)
-        grouped = grouped_select(block, text, residual, output)
-    return UpperQuery(
+    upper = UpperQuery(
         finished(sql),
         ", ".join(above.reasons),
         above.aggregated,
         tuple(result_names(block)),
-        keys,
-        counted,
-        needs,
-        grouped,
         words=OwnWords.of([(VIEW, block, output, view_fields(block, output))]),
+    )
+    if above.keys is None or block.from_range is None:
+        return upper
+    edits = block_edits(block, above, residual, output, VIEW, more=_COUNT)
+    counted = finished(applied(statement.sql, place, [*edits, *shared]))
+    return with_groups(replace(upper, counted=counted), parts, above, output, text)
+
+
+def with_groups(
+    upper: UpperQuery,
+    parts: BlockParts,
+    above: Above,
+    output: Sequence[Column],
+    text: Callable[[], SelectText],
+) -> UpperQuery:
+    """The upper query of a SELECT over the rows of one block, with what its groups are made of if it has any."""
+    if above.keys is None:
+        return upper
+    block, residual = parts.block, parts.residual + parts.undecided
+    return replace(
+        upper,
+        group_keys=tuple(None if key is None else output.index(key) for key in above.keys),
+        needs=needs_of(block, residual, output),
+        grouped=grouped_select(block, text, residual, output),
     )
 
 

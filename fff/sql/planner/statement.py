@@ -38,6 +38,7 @@ from fff.sql.planner.spark_query import (
     shared_edits,
     spark_filters,
     view_fields,
+    with_groups,
     write_upper,
 )
 from fff.sql.syntax.aggregates import has_aggregate
@@ -188,7 +189,7 @@ def _of_one_block(
     above, parts = draft.above, draft.settled
     assert above is not None, "a SELECT that is a block has something above that"
     query = draft.block_query(VIEW, [draft], {}, at_hand)
-    upper = write_upper(parts.block, above, parts.residual + parts.undecided, draft.output, text)
+    upper = write_upper(parts, above, draft.output, text)
     if parts.residual and draft.sources:
         edits = block_edits(parts.block, above, (), draft.output, VIEW)
         edits += shared_edits(parts.block.statement)
@@ -232,39 +233,43 @@ def _of_many(tree: QueryTree, order: Sequence[Draft], at_hand: frozenset[tuple[s
         draft.block_query("" if draft.helps else _view(number), order, queries, at_hand)
         for number, draft in enumerate(order)
     )
+    upper = UpperQuery(
+        finished(applied(statement.sql, place, edits)),
+        ", ".join(why),
+        aggregated="an aggregate" in why,
+        names=tuple(tree.root.node.named_selects) if isinstance(tree.root.node, exp.Query) else ("result",),
+        final=finished(applied(statement.sql, place, final)) if texts else None,
+        key_views=len(texts),
+        filters=tuple(
+            one
+            for draft, block in zip(order, blocks, strict=True)
+            if not draft.helps
+            for one in spark_filters(
+                draft.settled, block, draft.output, edits, joined=draft.above is not None
+            )
+        ),
+        words=OwnWords.of(
+            [
+                (
+                    _view(number),
+                    draft.settled.block,
+                    draft.output,
+                    view_fields(draft.settled.block, draft.output),
+                )
+                for number, draft in enumerate(order)
+                if not draft.helps
+            ]
+        ),
+    )
+    if len(tree.scopes) == 1:
+        for draft in order:
+            if draft.above is not None and not draft.helps:
+                text = partial(SelectText.of, statement, tree.scopes[0])
+                upper = with_groups(upper, draft.settled, draft.above, draft.output, text)
     return Prepared(
         sql=statement.sql,
         blocks=blocks,
-        upper=UpperQuery(
-            finished(applied(statement.sql, place, edits)),
-            ", ".join(why),
-            aggregated="an aggregate" in why,
-            names=tuple(tree.root.node.named_selects)
-            if isinstance(tree.root.node, exp.Query)
-            else ("result",),
-            final=finished(applied(statement.sql, place, final)) if texts else None,
-            key_views=len(texts),
-            filters=tuple(
-                one
-                for draft, block in zip(order, blocks, strict=True)
-                if not draft.helps
-                for one in spark_filters(
-                    draft.settled, block, draft.output, edits, joined=draft.above is not None
-                )
-            ),
-            words=OwnWords.of(
-                [
-                    (
-                        _view(number),
-                        draft.settled.block,
-                        draft.output,
-                        view_fields(draft.settled.block, draft.output),
-                    )
-                    for number, draft in enumerate(order)
-                    if not draft.helps
-                ]
-            ),
-        ),
+        upper=upper,
         warnings=tuple(dict.fromkeys(text for draft in order for text in draft.settled.warnings)),
     )
 
