@@ -9,6 +9,7 @@ import json
 import os
 import stat
 import sys
+import threading
 import types
 import urllib.error
 import urllib.request
@@ -137,6 +138,17 @@ def oauth2(url: str, **more: Any) -> dict[str, Any]:
 def reader(read, tmp_path) -> Callable[[str], Reader]:
     environ = {"KEY": "geheim", "XDG_CONFIG_HOME": str(tmp_path / "config"), "REFRESH": "refresh-0"}
     return lambda text: read(text, **environ)
+
+
+def test_a_browser_that_waits_for_its_window_is_answered(monkeypatch):
+    from fff_cli.commands import login
+
+    closed, opened = threading.Event(), threading.Event()
+    monkeypatch.setattr(login.webbrowser, "open", lambda _: opened.set() or closed.wait(30))
+    login._show_address(types.SimpleNamespace(account=None), "http://127.0.0.1:9/authorize")
+    assert opened.wait(5)
+    assert not closed.is_set()
+    closed.set()
 
 
 def parts(one: Reader) -> Any:
