@@ -22,11 +22,13 @@ import yaml
 from aiohttp import web
 
 from fff.errors import SecretError, SourceError
+from fff.federation import Federation
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.http.request.logins import by_device, in_browser
 from fff_sources.http.request.token_store import logged_in
 from fff_sources.load import load_catalog
+from tests.engine.site import run
 from tests.sources.reading import Reader
 
 ROWS = [{"id": number} for number in range(6)]
@@ -308,11 +310,24 @@ async def test_a_revoked_login_says_to_log_in_again(serve, reader):
     provider.good.clear()
     provider.refresh.clear()
     with pytest.raises(
-        SecretError, match="the login has ended: the token endpoint says invalid_grant"
+        SourceError, match="the login has ended: the token endpoint says invalid_grant"
     ) as told:
         await one.scan("t")
     assert told.value.hint == "fff login api"
     assert "refresh-1" not in told.value.render()
+
+
+async def test_a_login_that_is_revoked_in_the_middle_leaves_a_part(serve, reader):
+    provider = Provider()
+    server = await serve(provider.answer)
+    one = await logged_in_reader(provider, server.url, reader)
+    provider.ends_after = 2
+    provider.refresh.clear()
+    federation = Federation(one.catalog, one.client)
+    rows, execution = await run(federation, "SELECT id FROM t")
+    assert 0 < len(rows) < len(ROWS)
+    [missing] = execution.outcome.missing
+    assert "the login has ended" in missing.reason
 
 
 async def test_another_host_of_the_same_name_does_not_get_the_token(serve, reader):
