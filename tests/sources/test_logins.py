@@ -415,6 +415,21 @@ async def test_a_session_logs_in_and_again_when_it_is_refused(serve, reader, how
     assert one.client.redactor.text(f"{provider.seen[0]} geheim") == "*** ***"
 
 
+async def test_a_login_that_is_refused_is_not_tried_for_every_key(serve, reader):
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({}, status=403)
+
+    auth = {"type": "session", "login": {"path": "login"}, "token_path": "data.token"}
+    one = reader(spec((await serve(answer)).url, auth))
+    for _ in range(3):
+        with pytest.raises(SourceError, match="HTTP 403"):
+            await one.scan("t")
+    assert asked == ["/login"]
+
+
 async def test_a_login_without_a_token_is_told(serve, reader):
     server = await serve(lambda _asked: asyncio.sleep(0, web.json_response({"data": {}})))
     login = {"path": "login", "form": {"password": "${env:KEY}"}}
