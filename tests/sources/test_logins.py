@@ -70,6 +70,7 @@ class Provider:
             case "/login":
                 self.logins.append(await asked.json())
                 response = web.json_response({"data": {"token": self.new()}})
+                response.set_cookie("lang", "de", expires="Wed, 21 Oct 2037 07:28:00 GMT", samesite="Lax")
                 response.set_cookie("sid", self.new())
                 return response
             case _:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
@@ -297,8 +297,7 @@ def _member(response: Response, path: str) -> str | None:
 
 
 def _cookie(response: Response, name: str) -> str | None:
-    try:
-        cookies = SimpleCookie(response.headers.get("set-cookie", ""))
-    except CookieError:
-        return None
-    return cookies[name].value if name in cookies else None
+    """What the last cookie of a name is set to; the fields of several cookies are joined by commas."""
+    fields = response.headers.get("set-cookie", "")
+    values = re.findall(rf'(?:^|,\s*){re.escape(name)}=("[^"]*"|[^;,\s]*)', fields)
+    return values[-1] if values else None
