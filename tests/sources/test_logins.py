@@ -70,8 +70,8 @@ class Provider:
             case "/login":
                 self.logins.append(await asked.json())
                 response = web.json_response({"data": {"token": self.new()}})
-                response.set_cookie("lang", "de", expires="Wed, 21 Oct 2037 07:28:00 GMT", samesite="Lax")
-                response.set_cookie("sid", self.new())
+                response.headers.add("Set-Cookie", "lang=de; Path=/; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Secure")
+                response.headers.add("Set-Cookie", f"sid={self.new()}; HttpOnly")
                 return response
             case _:
                 return self.rows(asked)
