@@ -96,9 +96,13 @@ async def test_as_many_answers_as_keys_or_an_error(serve: Serve, read: Read) -> 
 async def test_what_stands_in_the_place_of_a_record_is_none(serve: Serve, read: Read) -> None:
     async def answer(request: web.Request) -> web.Response:
         places = (await request.json())["places"]
-        return web.json_response({
-            "results": [{"city": "Bern"} if zip_code == "1" else {"error": "no such place"} for zip_code in places]
-        })
+        return web.json_response(
+            {
+                "results": [
+                    {"city": "Bern"} if zip_code == "1" else {"error": "no such place"} for zip_code in places
+                ]
+            }
+        )
 
     reader = read(spec((await serve(answer)).url, PLAIN))
     with pytest.raises(SourceError, match="record 2: .* has none of the table's columns"):

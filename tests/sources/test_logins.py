@@ -70,7 +70,9 @@ class Provider:
             case "/login":
                 self.logins.append(await asked.json())
                 response = web.json_response({"data": {"token": self.new()}})
-                response.headers.add("Set-Cookie", "lang=de; Path=/; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Secure")
+                response.headers.add(
+                    "Set-Cookie", "lang=de; Path=/; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Secure"
+                )
                 response.headers.add("Set-Cookie", f"sid={self.new()}; HttpOnly")
                 return response
             case _:

@@ -156,7 +156,7 @@ async def test_no_secret_is_recorded(serve: Serve, tmp_path: Path) -> None:
         link = f"<{asked.url.with_path('/next')}>; rel=next"
         headers = {
             "Link": link,
-            "Set-Cookie": "sid=cookie-secret; Expires=Wed, 21 Oct 2037 07:28:00 GMT, two=\"cookie-secret\"",
+            "Set-Cookie": 'sid=cookie-secret; Expires=Wed, 21 Oct 2037 07:28:00 GMT, two="cookie-secret"',
             "X-Echo": asked.headers.get("Authorization", ""),
         }
         text = (

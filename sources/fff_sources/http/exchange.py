@@ -247,7 +247,9 @@ class Exchange:
                 submitted = await send(Ask())
                 get = partial(self.ask, meter=meter, table=send.planned.table.name)
                 try:
-                    place = await done(job, submitted, lambda path: get(Question(path, accept=SUBMITTED)), self.client.clock)
+                    place = await done(
+                        job, submitted, lambda path: get(Question(path, accept=SUBMITTED)), self.client.clock
+                    )
                 except JobFailedError as error:
                     raise self.problem(str(error), submitted, send.planned.table.name) from None
             if ask.url is None:

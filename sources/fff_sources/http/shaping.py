@@ -88,9 +88,7 @@ class OtherNumberError(ValueError):
     """An answer by position has not as many records as keys were asked for."""
 
 
-def by_position(
-    records: Raw | bytes, member: str, keys: Sequence[object], members: frozenset[str]
-) -> bytes:
+def by_position(records: Raw | bytes, member: str, keys: Sequence[object], members: frozenset[str]) -> bytes:
     """Records with the key of their place, where they do not have it themselves; null is none, and a list is several.
 
     An object that has none of `members` gets no key, which would make it look like a record. Raises

@@ -32,9 +32,9 @@ from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelo
 from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.shaping import (
     by_position,
-    is_empty,
     entries,
     exploded,
+    is_empty,
     listed,
     named_rows,
     rows_of,
@@ -404,7 +404,9 @@ class BodyDecoder:
                 return join(walk(place, JsonPath(selector.text, selector.steps[many:])))
         if place is None:
             decode(opened.text)  # a login page is not even JSON
-            if self._form.may_lack or (self._form.name == "xml" and is_empty(opened.text, self._form.selector)):
+            if self._form.may_lack or (
+                self._form.name == "xml" and is_empty(opened.text, self._form.selector)
+            ):
                 return b"[]"
             raise NoRecordsError(f"the answer has no {selector.text!r}")
         kind = kind_of(place)
