@@ -105,7 +105,7 @@ async def test_what_stands_in_the_place_of_a_record_is_none(serve: Serve, read: 
         )
 
     reader = read(spec((await serve(answer)).url, PLAIN))
-    with pytest.raises(SourceError, match="record 2: .* has none of the table's columns"):
+    with pytest.raises(SourceError, match=r"record 2: .* has none of the table's columns"):
         await reader.lookup("t", "1", "2")
 
 
