@@ -55,7 +55,7 @@ LAST: Final = re.compile(
 )
 #: Some of these say as well that a text or a job is whole: what they say of an end is not believed.
 NO_END: Final = _words("truncated done isdone finished isfinished end final eof")
-#: Members that count what is left; in these, and in those that are nothing but a truth, 0 and 1 are no and yes.
+#: Members that count what is left; in these, and in those that can only be a truth, 0 and 1 are no and yes.
 LEFT: Final = re.compile(
     rf"(?:num(?:ber)?(?:of)?)?(?:remaining|more)(?:{_KINDS})(?:count)?|(?:{_KINDS})(?:remaining|left)(?:count)?|more"
 )
