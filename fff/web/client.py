@@ -21,7 +21,7 @@ from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.gate.waits import RetryAfterWait, WaitTooLong
-from fff.web.retry import Postponed, backoff, is_retried, is_throttle, is_whole, retry_after
+from fff.web.retry import PROXY_HINTS, Postponed, backoff, is_retried, is_throttle, is_whole, retry_after
 from fff.web.secrets import Redactor
 from fff.web.transport import USER_AGENT, Network, Transport, WireError, proof_of
 from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request, Response, ResponseMemory
@@ -37,8 +37,8 @@ _REFUSALS = frozenset({"fail", "retry", "slow_down"})  # what verdicts make no a
 _HINTS = {
     202: "the source has taken the question and has no answer yet",
     206: "the answer is a part of one, and nobody asked for a part",
-    401: "check client.auth of the source, and the secret it names",
-    403: "check client.auth of the source, and the secret it names",
+    **dict.fromkeys((401, 403), "check client.auth of the source, and the secret it names"),
+    **PROXY_HINTS,
 }
 _CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 

@@ -13,6 +13,7 @@ from fff.web.types import Outgoing
 _SECRET_HEADER = re.compile(
     r"(^|[-_])(auth|authorization|token|api-?key|key|secret|password|cookie|session|signature)([-_]|$)"
 )
+_COOKIE = re.compile(r'((?:^|,\s*)[^=;,\s]+=)("[^"]*"|[^;,]*)')
 _NAMES = "|".join(sorted(map(re.escape, SECRET_PARAMS)))
 _MEMBER = re.compile(rf'("(?:{_NAMES}|refresh_token|id_token)"\s*:\s*)"(?:[^"\\]|\\.)*"', re.IGNORECASE)
 
@@ -67,9 +68,14 @@ class Scrubber:
         return urlunsplit((parts.scheme, netloc, parts.path, "&".join(pieces), ""))
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Headers, those with a name of secrets masked."""
+        """Headers, those with a name of secrets masked; of cookies that are set the values, as a login looks for names."""
         return {
-            name.lower(): MASK if tells_who_asks(name) else self.text(text) for name, text in headers.items()
+            name.lower(): _COOKIE.sub(rf"\1{MASK}", text)
+            if name.lower() == "set-cookie"
+            else MASK
+            if tells_who_asks(name)
+            else self.text(text)
+            for name, text in headers.items()
         }
 
     def body(self, body: bytes, *, of_token: bool = False) -> bytes:

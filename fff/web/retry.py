@@ -12,6 +12,10 @@ from fff.web.types import HostPolicy, Request
 RETRIED = frozenset({408, 425, 429})
 
 
+#: What to do where a proxy refuses, by its status.
+PROXY_HINTS = {
+    407: "the proxy wants a name and a password that it knows: HTTP_PROXY and HTTPS_PROXY may hold them (http://name:password@proxy:3128)"
+}
 #: Of 2xx: asked for but not there yet (202), and a part of what was asked for (206).
 _UNFINISHED = frozenset({202, 206})
 

@@ -31,7 +31,7 @@ from fff.version import how_to_install
 from fff.web.addresses import SOCKS, CertificateFileError, is_private_address, is_private_name, trust_of
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.clock import Deadline, Deadlines
-from fff.web.retry import is_whole
+from fff.web.retry import PROXY_HINTS, is_whole
 from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Outgoing, RawResponse, Request
 
 USER_AGENT = "fff/0.1 (federated SQL client)"
@@ -160,12 +160,14 @@ class Network:
             why = error.os_error.strerror or "nothing listens"
             raise WireError(f"cannot connect: {error.path}: {why}", again=True) from error
         except aiohttp.ClientHttpProxyError as error:
-            raise WireError(f"the proxy answers {error.status} {error.message}", again=False) from error
+            said, hint = f"{error.status} {error.message}", PROXY_HINTS.get(error.status)
+            raise WireError(f"the proxy answers {said}", again=False, hint=hint) from error
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, PrivateAddressError):
                 hint = "if the host is meant to be there, say so in the spec: client.private_network: true"
                 raise WireError(f"refused to connect: {error.os_error}", again=False, hint=hint) from error
-            raise WireError(f"cannot connect: {_refusal(error)}", again=True) from error
+            whom = " to the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+            raise WireError(f"cannot connect{whom}: {_refusal(error)}", again=True) from error
         except _socks_failures() as error:
             raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
         except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
@@ -236,7 +238,10 @@ class Network:
             raise aiohttp.InvalidURL(root)
         proxy = self._proxy_of(url, policy.route)
         through = proxy if proxy and proxy.startswith(SOCKS) else None
-        tunnel = URL(proxy) if proxy and not through else None
+        try:
+            tunnel = URL(proxy) if proxy and not through else None
+        except ValueError as error:
+            raise WireError("the proxy is no usable URL", again=False) from error
         private = bool(proxy) or policy.private_network or is_private_name(url.host or "")
         connector = self._connector(private, policy.route.unix_socket, through, out.fresh)
         closing = {"Connection": "close"} if out.fresh else {}

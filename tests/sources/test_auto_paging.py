@@ -105,6 +105,7 @@ MORE = {
     "a token": {"meta": {"next_token": "abc"}},
     "Relay": {"pageInfo": {"hasNextPage": True, "endCursor": "x"}},
     "not last": {"isLast": False, "startAt": 40},
+    "not the end, as a number": {"endOfRecords": 0, "offset": 40},
     "a page that is not the first": {"page": 7, "pages": 9, "total": 87},
 }
 

@@ -93,6 +93,22 @@ async def test_as_many_answers_as_keys_or_an_error(serve: Serve, read: Read) -> 
         await reader.lookup("t", "1", "2", "3", "4", "5")
 
 
+async def test_what_stands_in_the_place_of_a_record_is_none(serve: Serve, read: Read) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        places = (await request.json())["places"]
+        return web.json_response(
+            {
+                "results": [
+                    {"city": "Bern"} if zip_code == "1" else {"error": "no such place"} for zip_code in places
+                ]
+            }
+        )
+
+    reader = read(spec((await serve(answer)).url, PLAIN))
+    with pytest.raises(SourceError, match=r"record 2: .* has none of the table's columns"):
+        await reader.lookup("t", "1", "2")
+
+
 async def test_a_list_of_objects_whose_answers_say_whose_they_are(serve: Serve, read: Read) -> None:
     async def answer(request: web.Request) -> web.Response:
         asked = [one["q"] for one in (await request.json())["places"]]

@@ -20,8 +20,9 @@ JOB = "job: {submit: {job: id}, poll: {path: 'jobs/{job}', every: 1, within: 60}
 class Jobs:
     """Does a job in some polls; its rows are in pages of two."""
 
-    def __init__(self, polls: int, end: str = "done") -> None:
+    def __init__(self, polls: int, end: str = "done", *, status: int = 200) -> None:
         self.polls = polls
+        self.status = status  # of what is not done yet
         self.end = end
         self.asked: dict[str, int] = {}  # job -> polls
         self.submitted: list[Any] = []
@@ -33,11 +34,12 @@ class Jobs:
                 self.submitted.append(await request.json())
                 job = f"j {len(self.submitted)}"
                 self.asked[job] = 0
-                return web.json_response({"id": job})
+                return web.json_response({"id": job}, status=self.status)
             case ["jobs", job]:
                 self.asked[job] += 1
                 state = "running" if self.asked[job] <= self.polls else self.end
-                return web.json_response({"state": state, "result": f"/files/{job.replace(' ', '-')}"})
+                told = {"state": state, "result": f"/files/{job.replace(' ', '-')}"}
+                return web.json_response(told, status=self.status if state == "running" else 200)
             case ["jobs", job, "rows"]:
                 start = int(request.query.get("offset", 0))
                 wanted = self.submitted[int(job.split()[1]) - 1].get("zip")
@@ -69,6 +71,11 @@ async def test_a_job_is_waited_for_and_fetched_in_pages(serve: Serve, read: Read
     assert jobs.submitted == [{"all": True}, {"zip": "94704"}, {"zip": "60601"}]
     assert reader.truncated == []
     assert any("answered by jobs" in note for note in reader.table("t").notes)
+
+
+async def test_a_job_may_be_accepted_in_place_of_answered(serve: Serve, read: Read) -> None:
+    reader = read(spec((await serve(Jobs(polls=2, status=202).answer)).url))
+    assert [row["n"] for row in await reader.scan("t")] == [0, 1, 2, 3, 4]
 
 
 async def test_the_place_of_the_answer_may_be_told_when_it_is_done(serve: Serve, read: Read) -> None:

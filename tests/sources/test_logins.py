@@ -9,6 +9,7 @@ import json
 import os
 import stat
 import sys
+import threading
 import types
 import urllib.error
 import urllib.request
@@ -21,11 +22,13 @@ import yaml
 from aiohttp import web
 
 from fff.errors import SecretError, SourceError
+from fff.federation import Federation
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.http.request.logins import by_device, in_browser
 from fff_sources.http.request.token_store import logged_in
 from fff_sources.load import load_catalog
+from tests.engine.site import run
 from tests.sources.reading import Reader
 
 ROWS = [{"id": number} for number in range(6)]
@@ -67,7 +70,10 @@ class Provider:
             case "/login":
                 self.logins.append(await asked.json())
                 response = web.json_response({"data": {"token": self.new()}})
-                response.set_cookie("sid", self.new())
+                response.headers.add(
+                    "Set-Cookie", "lang=de; Path=/; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Secure"
+                )
+                response.headers.add("Set-Cookie", f"sid={self.new()}; HttpOnly")
                 return response
             case _:
                 return self.rows(asked)
@@ -137,6 +143,17 @@ def oauth2(url: str, **more: Any) -> dict[str, Any]:
 def reader(read, tmp_path) -> Callable[[str], Reader]:
     environ = {"KEY": "geheim", "XDG_CONFIG_HOME": str(tmp_path / "config"), "REFRESH": "refresh-0"}
     return lambda text: read(text, **environ)
+
+
+def test_a_browser_that_waits_for_its_window_is_answered(monkeypatch):
+    from fff_cli.commands import login
+
+    closed, opened = threading.Event(), threading.Event()
+    monkeypatch.setattr(login.webbrowser, "open", lambda _: opened.set() or closed.wait(30))
+    login._show_address(types.SimpleNamespace(account=None), "http://127.0.0.1:9/authorize")
+    assert opened.wait(5)
+    assert not closed.is_set()
+    closed.set()
 
 
 def parts(one: Reader) -> Any:
@@ -296,11 +313,24 @@ async def test_a_revoked_login_says_to_log_in_again(serve, reader):
     provider.good.clear()
     provider.refresh.clear()
     with pytest.raises(
-        SecretError, match="the login has ended: the token endpoint says invalid_grant"
+        SourceError, match="the login has ended: the token endpoint says invalid_grant"
     ) as told:
         await one.scan("t")
     assert told.value.hint == "fff login api"
     assert "refresh-1" not in told.value.render()
+
+
+async def test_a_login_that_is_revoked_in_the_middle_leaves_a_part(serve, reader):
+    provider = Provider()
+    server = await serve(provider.answer)
+    one = await logged_in_reader(provider, server.url, reader)
+    provider.ends_after = 2
+    provider.refresh.clear()
+    federation = Federation(one.catalog, one.client)
+    rows, execution = await run(federation, "SELECT id FROM t")
+    assert 0 < len(rows) < len(ROWS)
+    [missing] = execution.outcome.missing
+    assert "the login has ended" in missing.reason
 
 
 async def test_another_host_of_the_same_name_does_not_get_the_token(serve, reader):
@@ -386,6 +416,21 @@ async def test_a_session_logs_in_and_again_when_it_is_refused(serve, reader, how
     assert await one.scan("t") == ROWS
     assert len(provider.logins) == 2
     assert one.client.redactor.text(f"{provider.seen[0]} geheim") == "*** ***"
+
+
+async def test_a_login_that_is_refused_is_not_tried_for_every_key(serve, reader):
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({}, status=403)
+
+    auth = {"type": "session", "login": {"path": "login"}, "token_path": "data.token"}
+    one = reader(spec((await serve(answer)).url, auth))
+    for _ in range(3):
+        with pytest.raises(SourceError, match="HTTP 403"):
+            await one.scan("t")
+    assert asked == ["/login"]
 
 
 async def test_a_login_without_a_token_is_told(serve, reader):

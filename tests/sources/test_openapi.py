@@ -134,6 +134,19 @@ async def test_lists_become_tables_and_their_siblings_lookups(tmp_path: Path) ->
     assert draft.unsure[0] == "base_url: region may be something else than 'eu'"
 
 
+async def test_what_the_document_leaves_open_is_told(tmp_path: Path) -> None:
+    draft, _ = await drafted(LIBRARY.replace(", variables: {region: {default: eu}}", ""), tmp_path)
+    assert draft.base_url == "https://region.books.example.org/v2"
+    assert draft.unsure[0] == "base_url: nothing says what region is"
+    answer = {
+        "content": {"application/json": {"schema": {"type": "array", "items": {"$ref": "pet.yaml#/Pet"}}}}
+    }
+    apart = {"openapi": "3.0.0", "info": {}, "paths": {"/pets": {"get": {"responses": {"200": answer}}}}}
+    with pytest.raises(UsageError) as told:
+        await drafted(json.dumps(apart), tmp_path)
+    assert "pet.yaml#/Pet" in told.value.render()
+
+
 async def test_what_a_request_needs_becomes_required_keys(tmp_path: Path) -> None:
     _, source = await drafted(LIBRARY, tmp_path, name="lib")
     loans, search, reader = (source["tables"][name] for name in ("loans", "search", "reader"))

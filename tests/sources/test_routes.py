@@ -71,6 +71,27 @@ async def test_a_proxy_of_the_spec_and_of_the_environment(
     with pytest.raises(SourceError, match="a proxy of kind 'quic'") as caught:
         await read(spec(url, "")).scan("t")
     assert "geheimes-wort" not in caught.value.render()
+    for proxy_url, says in {
+        "http://ann:geheimes-wort@127.0.0.1:99999": "the proxy is no usable URL",
+        "http://ann:geheimes-wort@127.0.0.1:9": "cannot connect to the proxy: nothing listens at 127.0.0.1:9",
+    }.items():
+        monkeypatch.setenv("http_proxy", proxy_url)
+        with pytest.raises(SourceError, match=says) as caught:
+            await read(spec(url, "")).scan("t")
+        assert "geheimes-wort" not in caught.value.render()
+
+
+@pytest.mark.usefixtures("no_proxies")
+async def test_a_proxy_that_wants_a_password_says_so(
+    serve: Serve, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.Response(status=407)
+
+    monkeypatch.setenv("http_proxy", (await serve(refuse)).url)
+    with pytest.raises(SourceError, match="HTTP 407") as caught:
+        await read(spec("http://api.example.org/v1", "")).scan("t")
+    assert "the proxy wants a name and a password" in caught.value.render()
 
 
 class Socks:

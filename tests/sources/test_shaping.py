@@ -101,6 +101,8 @@ SHAPES = [
         "<list><one><id>1</id><tag>a</tag></one><one><id>2</id><tag>b</tag><tag>c</tag><who><name>n</name></who></one><one><id>3</id></one></list>",
         [(1, ["a"], None), (2, ["b", "c"], "n"), (3, None, None)],
     ),
+    ("id: int", "format: xml, data_selector: list.all.one", "<list><all> </all></list>", []),
+    ("id: int", "format: xml, data_selector: list.all.one", '<list><all count="0"/></list>', []),
     (
         "id: int, part: {type: string, path: part.n}",
         "format: xml, data_selector: list.one, explode: part",

@@ -156,7 +156,7 @@ async def test_no_secret_is_recorded(serve: Serve, tmp_path: Path) -> None:
         link = f"<{asked.url.with_path('/next')}>; rel=next"
         headers = {
             "Link": link,
-            "Set-Cookie": "sid=cookie-secret",
+            "Set-Cookie": 'sid=cookie-secret; Expires=Wed, 21 Oct 2037 07:28:00 GMT, two="cookie-secret"',
             "X-Echo": asked.headers.get("Authorization", ""),
         }
         text = (
@@ -195,6 +195,7 @@ async def test_no_secret_is_recorded(serve: Serve, tmp_path: Path) -> None:
     for spelling in [*SPELLINGS, *hidden, "k=ab"]:
         assert spelling not in held, spelling
     assert "grant_type=client_credentials" in held
+    assert "sid=***; Expires=Wed, 21 Oct 2037 07:28:00 GMT, two=***" in held, "a login looks for the name"
 
     replay = replaying_client(tmp_path / "tape", 0)  # knows none of them
     answer = await ask(replay, f"{server.url}/q?y=1", method="POST", json={"deep": ["***"]})

@@ -8,6 +8,7 @@ import webbrowser
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 from fff.catalog import Catalog
 from fff.errors import UsageError
@@ -103,7 +104,8 @@ def _source(catalog: Catalog, name: str) -> HttpSource:
 
 def _show_address(auth: OAuth2, address: str) -> None:
     say(f"log in here{_as(auth)}, in a browser on this machine:\n  {address}")
-    webbrowser.open(address)
+    # One that waits for its window, as `$BROWSER` may, must not keep us from answering it.
+    Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def _show_code(auth: OAuth2, where: str, code: str) -> None:

@@ -166,13 +166,13 @@ class AddedTo(NewFile):
             database.execute("BEGIN IMMEDIATE")
             fit(self._file, _header_in(database, self._file), wanted)
             (before,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
-            insert = f"INSERT INTO main.{TABLE} ({listed}) SELECT {listed} FROM fresh.{TABLE} WHERE true"  # noqa: S608 - names are quoted
-            if self._keys:
-                insert += self._instead(database, wanted)
+            replaced, keys = 0, ", ".join(map(quoted, self._keys))
+            if keys:
+                same = f"({keys}) IN (SELECT {keys} FROM fresh.{TABLE})"  # noqa: S608 - names are quoted
+                replaced = database.execute(f"DELETE FROM main.{TABLE} WHERE {same}").rowcount  # noqa: S608 - names are quoted
+            insert = f"INSERT INTO main.{TABLE} ({listed}) SELECT {listed} FROM fresh.{TABLE}"  # noqa: S608 - names are quoted
             added = database.execute(insert).rowcount
-            (after,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
             database.execute("COMMIT")
-        replaced = before + added - after
         return summary_of(self._file, before - replaced, replaced, added)
 
     def _into_duckdb(self, fresh: Path) -> str:
@@ -180,22 +180,6 @@ class AddedTo(NewFile):
         fit(self._file, _held(self._file, "duckdb"), _held(fresh, "duckdb"))
         kept, gone, added = duck.put_into(self._file, fresh, self._keys)
         return summary_of(self._file, kept, gone, added)
-
-    def _instead(self, database: sqlite3.Connection, columns: Header) -> str:
-        """What an INSERT does with rows whose key is there, by an index that is made for it."""
-        keys = ", ".join(map(quoted, self._keys))
-        index = quoted(f"{TABLE}_by_{'_'.join(self._keys)}")
-        try:
-            database.execute(f"CREATE UNIQUE INDEX IF NOT EXISTS main.{index} ON {TABLE} ({keys})")
-        except sqlite3.IntegrityError:
-            raise CannotWrite(
-                f"{str(self._file)!r} has rows with the same {', '.join(self._keys)}",
-                hint="choose columns that tell its rows apart",
-            ) from None
-        others = [quoted(name) for name, _ in columns if name not in self._keys]
-        others = others or [quoted(name) for name in self._keys]  # which changes nothing, and is counted
-        sets = ", ".join(f"{name} = excluded.{name}" for name in others)
-        return f" ON CONFLICT ({keys}) DO UPDATE SET {sets}"
 
 
 def different(keys: Iterable[tuple[object, ...]], names: Sequence[str]) -> set[tuple[object, ...]]:

@@ -18,7 +18,7 @@ from fff_sources.http.paging.factory import sized
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.request.auth import Authenticator
 from fff_sources.http.request.credentials import CredentialPool
-from fff_sources.http.request.jobs import JobFailedError, done
+from fff_sources.http.request.jobs import SUBMITTED, JobFailedError, done
 from fff_sources.http.request.requests import Requests
 from fff_sources.http.request.token_store import logins_folder
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
@@ -247,7 +247,9 @@ class Exchange:
                 submitted = await send(Ask())
                 get = partial(self.ask, meter=meter, table=send.planned.table.name)
                 try:
-                    place = await done(job, submitted, lambda path: get(Question(path)), self.client.clock)
+                    place = await done(
+                        job, submitted, lambda path: get(Question(path, accept=SUBMITTED)), self.client.clock
+                    )
                 except JobFailedError as error:
                     raise self.problem(str(error), submitted, send.planned.table.name) from None
             if ask.url is None:

@@ -14,7 +14,7 @@ from functools import partial
 from fff.web.body import BodyError, BodyReader
 from fff.web.types import HostPolicy
 from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode
-from fff_sources.http.response.jsonpath import JsonPath, Step, kind_of, parse_path, walk
+from fff_sources.http.response.jsonpath import JsonPath, Step, first, kind_of, parse_path, walk
 from fff_sources.http.spec import spec
 
 #: What an entry's key is called in its record, and its value where that is no object.
@@ -88,10 +88,11 @@ class OtherNumberError(ValueError):
     """An answer by position has not as many records as keys were asked for."""
 
 
-def by_position(records: Raw | bytes, member: str, keys: Sequence[object]) -> bytes:
+def by_position(records: Raw | bytes, member: str, keys: Sequence[object], members: frozenset[str]) -> bytes:
     """Records with the key of their place, where they do not have it themselves; null is none, and a list is several.
 
-    Raises OtherNumberError.
+    An object that has none of `members` gets no key, which would make it look like a record. Raises
+    OtherNumberError.
     """
     places = decode(records, type=list[Raw])
     if len(places) != len(keys):
@@ -102,7 +103,7 @@ def by_position(records: Raw | bytes, member: str, keys: Sequence[object]) -> by
         elements = decode(place, type=list[Raw]) if kind == "[" else [place] if kind != "n" else []
         for one in elements:
             inner = decode(one, type=dict[str, Raw]) if kind_of(one) == "{" else {VALUE: one}
-            rows.append({member: key, **inner})
+            rows.append(dict(inner) if members and members.isdisjoint(inner) else {member: key, **inner})
     return encode(rows)
 
 
@@ -127,6 +128,13 @@ def listed(records: Raw | bytes, places: Sequence[JsonPath]) -> bytes:
     for path in places:
         rows = [_with(row, path.steps, _as_list) for row in rows]
     return encode(rows)
+
+
+def is_empty(body: bytes, selector: JsonPath) -> bool:
+    """Whether the element of XML that would hold the records is there, with nothing in it but attributes."""
+    around = first(body, JsonPath(selector.text, selector.steps[:-1])) if selector.steps[1:] else None
+    inner = "" if around is None else decode(around)
+    return inner is None or (isinstance(inner, dict) and all(name.startswith("@") for name in inner))
 
 
 def unpacked(body: bytes, packed: spec.Packed, form: str, policy: HostPolicy) -> bytes:

@@ -108,9 +108,10 @@ def draft_of_document(
     for operation in operations:
         _single(draft, resolver, operation, operations)
     if not draft.tables:
-        raise UsageError(
-            "the document has no GET that answers a list of objects", hint="fff source init with a sample URL"
-        )
+        hint = "fff source init with a sample URL"
+        if resolver.unresolved:
+            hint = f"put it together with what it refers to ({', '.join(resolver.unresolved[:3])}), or {hint}"
+        raise UsageError("the document has no GET that answers a list of objects", hint=hint)
     if resolver.unresolved:
         draft.unsure.append(
             f"references that lead out of the document were left out: {', '.join(resolver.unresolved[:3])}"
@@ -149,10 +150,12 @@ def _source(
     unsure: list[str] = []
     server = resolver.follow(next(iter(document.get("servers") or ()), {}))
     address = str(url or server.get("url") or "/")
-    for place, variable in (server.get("variables") or {}).items():
-        if f"{{{place}}}" in address:
-            address = address.replace(f"{{{place}}}", str(variable.get("default", "")))
-            unsure.append(f"base_url: {place} may be something else than {variable.get('default', '')!r}")
+    variables = server.get("variables") or {}
+    for place in dict.fromkeys(re.findall(r"{([^{}]+)}", address)):
+        value = str((variables.get(place) or {}).get("default") or "")
+        address = address.replace(f"{{{place}}}", value or place)
+        said = f"{place} may be something else than {value!r}" if value else f"nothing says what {place} is"
+        unsure.append(f"base_url: {said}")
     if not urlsplit(address).scheme:
         address = urljoin(base or _ELSEWHERE, address)
         if not base:

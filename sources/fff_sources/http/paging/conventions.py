@@ -55,13 +55,13 @@ LAST: Final = re.compile(
 )
 #: Some of these say as well that a text or a job is whole: what they say of an end is not believed.
 NO_END: Final = _words("truncated done isdone finished isfinished end final eof")
-#: Members that count what is left; in these, and in those that begin like a question, 0 and 1 are no and yes.
+#: Members that count what is left; in these, and in those that can only be a truth, 0 and 1 are no and yes.
 LEFT: Final = re.compile(
     rf"(?:num(?:ber)?(?:of)?)?(?:remaining|more)(?:{_KINDS})(?:count)?|(?:{_KINDS})(?:remaining|left)(?:count)?|more"
 )
 #: The same, or what is left of a quota.
 PERHAPS_LEFT: Final = _words("remaining left")
-ASKING: Final = re.compile(r"(?:is|has|have|are)[a-z]+")
+ASKING: Final = re.compile(r"(?:is|has|have|are|endof)[a-z]+")
 
 # ----------------------------------------------------------------------------------------------- what is next
 

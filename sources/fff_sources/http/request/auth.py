@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.client import WebClient
@@ -15,11 +16,13 @@ from fff.web.secrets import Secrets
 from fff.web.types import Credentials, HostPolicy, Request, Response
 from fff_sources.http.request.signing import AwsSigner, DigestSigner, OAuth1Signer, ServerClock
 from fff_sources.http.request.token_store import TokenStore
-from fff_sources.http.request.tokens import FETCHED, Tokens
+from fff_sources.http.request.tokens import FETCHED, Grant, LoginEndedError, Tokens
 from fff_sources.http.spec import client as client_spec
 
 _SHORTEST = 4  # characters that a secret written into the spec must have to be hidden elsewhere
 _REFUSED = 401
+_DENIED = frozenset({400, 401, 403})
+_PATIENCE_S = 30.0  # for which a login that was refused is not tried again
 
 #: Makes a request that credentials prove; it yields where another one may ask instead.
 Make = Callable[[Credentials, bool], Request]
@@ -62,6 +65,8 @@ class Authenticator:
         self._source = source
         self._lock = asyncio.Lock()
         self._known: Credentials | None = None
+        self._failure: SourceError | None = None  # of the last login, which was refused
+        self._failed_at = 0.0
         self._ends = float("inf")  # steady seconds at which the known credentials run out
 
     async def credentials(self, policy: HostPolicy, meter: AccessMeter, now: float) -> Credentials:
@@ -71,12 +76,23 @@ class Authenticator:
         async with self._lock:  # one fetch of a token serves everybody who waits for it
             if self._known is None or now >= self._ends:
                 if isinstance(self._auth, FETCHED):
-                    grant = await self._asking(policy, meter).fetch(self._refused)
+                    grant = await self._granted(policy, meter, now)
                     self._ends = now + grant.use_for
                     self._known = Credentials({grant.header: grant.text}, identity=_identity(grant.whose))
                 else:
                     self._known = self._fixed()
             return self._known
+
+    async def _granted(self, policy: HostPolicy, meter: AccessMeter, now: float) -> Grant:
+        """A new token. Where a login was refused it is not tried for the next key: accounts are locked for that."""
+        if self._failure is not None and now < self._failed_at + _PATIENCE_S:
+            raise self._failure.with_traceback(None)
+        try:
+            return await self._asking(policy, meter).fetch(self._refused)
+        except SourceError as error:
+            if error.status in _DENIED or isinstance(error, LoginEndedError):
+                self._failure, self._failed_at = error, now
+            raise
 
     async def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter, *, yields: bool) -> Response:
         """The answer to a request; where its token is refused before it has run out, to one more with a new token."""

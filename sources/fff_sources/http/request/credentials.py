@@ -12,7 +12,7 @@ from fff.structs import Struct
 from fff.web.client import WebClient
 from fff.web.types import HostPolicy, Response
 from fff_sources.http.request.auth import Authenticator, Make
-from fff_sources.http.request.tokens import NotLoggedInError
+from fff_sources.http.request.tokens import LoginEndedError, NotLoggedInError
 
 _REFUSED = frozenset({401, 403})
 _SLOW_DOWN = frozenset({429, 503})
@@ -72,7 +72,7 @@ class CredentialPool:
             member.taken += 1
             try:
                 response = await member.proof.answer(make, policy, meter, yields=len(left) > 1)
-            except NotLoggedInError:
+            except (NotLoggedInError, LoginEndedError):
                 if len(left) == 1:
                     raise
                 tried.append(member)

@@ -12,6 +12,7 @@ from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import parse_path, value
 from fff_sources.http.spec import spec
 
+SUBMITTED = frozenset({202})  # of a job there is an answer where others have none yet
 _SLOWER = 1.5  # times as long after each time that a job is not done, up to
 _SLOWEST = 10  # times as long as at first
 
@@ -92,4 +93,4 @@ def _path(template: str, known: Mapping[str, str]) -> str:
     return templates.fill_text(template, {name: templates.segment(text) for name, text in known.items()})
 
 
-__all__ = ["Gets", "JobFailedError", "done"]
+__all__ = ["SUBMITTED", "Gets", "JobFailedError", "done"]

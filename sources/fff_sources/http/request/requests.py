@@ -16,6 +16,7 @@ from fff_sources.adapter import SourceContext
 from fff_sources.document import texts
 from fff_sources.http import templates
 from fff_sources.http.paging.paginators import Ask
+from fff_sources.http.request.jobs import SUBMITTED
 from fff_sources.http.request.parameters import (
     SentValue,
     beside_body,
@@ -276,7 +277,8 @@ class Requests:
             credentials=credentials,
             policy=self._policy,
             accept=frozenset(rule.status_code for rule in planned.spec.on_status)
-            | (frozenset() if question is None else question.accept),
+            | (frozenset() if question is None else question.accept)
+            | (SUBMITTED if endpoint.job is not None and ask.url is None else frozenset()),
             source=self._name,
             table=planned.table.name,
             memory=memory,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
@@ -31,7 +31,11 @@ _SKEW = 30.0  # seconds that another clock may be behind, so that what begins no
 
 
 class NotLoggedInError(SecretError):
-    """A person has to log in, for the first time or again."""
+    """A person has to log in for the first time."""
+
+
+class LoginEndedError(SourceError):
+    """A person has to log in again: the provider takes the login no more."""
 
 
 class Grant(Struct, frozen=True):
@@ -124,22 +128,24 @@ class Tokens:
         declared = None if auth.refresh_token is None else self._secret(auth.refresh_token)
         refresh = (stored.refresh_token if stored else None) or self._rotated or declared
         if refresh is None:
-            what = "nobody is logged in" if stored is None else "the login has ended"
-            raise NotLoggedInError(f"{self._whose(auth)}: {what}", hint=self._login(auth))
+            if stored is not None:
+                raise self._ended(auth, "", self._login(auth))
+            raise NotLoggedInError(f"{self._whose(auth)}: nobody is logged in", hint=self._login(auth))
         form = {"grant_type": "refresh_token", "refresh_token": refresh} | self.client_form(auth)
         answer = await self._ask(auth.access_token_url, form, accept=NOT_GRANTED)
         if isinstance(answer, _Refusal):
             again = self._store.load()
             if again is not None and again.access_token not in (refused, stored and stored.access_token):
                 return await self._renewed(auth, refused)  # another run has renewed it meanwhile
-            raise NotLoggedInError(
-                f"{self._whose(auth)}: the login has ended: the token endpoint says {answer.error}",
-                hint=self._login(auth)
-                if declared is None or stored is not None
-                else "get another refresh token for the spec",
-            )
+            by_person = declared is None or stored is not None
+            hint = self._login(auth) if by_person else "get another refresh token for the spec"
+            raise self._ended(auth, f": the token endpoint says {answer.error}", hint)
         self.keep(auth, answer, refresh)
         return self._granted(answer, auth.default_token_expiration, whose)
+
+    def _ended(self, auth: client_spec.OAuth2, why: str, hint: str) -> LoginEndedError:
+        account = f" of account {auth.account}" if auth.account else ""
+        return LoginEndedError(f"the login{account} has ended{why}", source=self._source, hint=hint)
 
     def _whose(self, auth: client_spec.OAuth2) -> str:
         return f"{self._source}, account {auth.account}" if auth.account else self._source
@@ -291,8 +297,7 @@ def _member(response: Response, path: str) -> str | None:
 
 
 def _cookie(response: Response, name: str) -> str | None:
-    try:
-        cookies = SimpleCookie(response.headers.get("set-cookie", ""))
-    except CookieError:
-        return None
-    return cookies[name].value if name in cookies else None
+    """What the last cookie of a name is set to; the fields of several cookies are joined by commas."""
+    fields = response.headers.get("set-cookie", "")
+    values = re.findall(rf'(?:^|,\s*){re.escape(name)}=("[^"]*"|[^;,\s]*)', fields)
+    return values[-1] if values else None

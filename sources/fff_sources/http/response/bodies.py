@@ -34,6 +34,7 @@ from fff_sources.http.shaping import (
     by_position,
     entries,
     exploded,
+    is_empty,
     listed,
     named_rows,
     rows_of,
@@ -371,7 +372,7 @@ class BodyDecoder:
         elif self._form.entries:
             records = entries(records, self.members)
         if self._asked is not None:
-            yield _Part(by_position(records, *self._asked), counted=len(self._asked[1]))
+            yield _Part(by_position(records, *self._asked, self.members), counted=len(self._asked[1]))
             return
         if self._form.name == "xml" and self._listed:
             records = listed(records, self._listed)
@@ -403,7 +404,9 @@ class BodyDecoder:
                 return join(walk(place, JsonPath(selector.text, selector.steps[many:])))
         if place is None:
             decode(opened.text)  # a login page is not even JSON
-            if self._form.may_lack:
+            if self._form.may_lack or (
+                self._form.name == "xml" and is_empty(opened.text, self._form.selector)
+            ):
                 return b"[]"
             raise NoRecordsError(f"the answer has no {selector.text!r}")
         kind = kind_of(place)
