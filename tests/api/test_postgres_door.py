@@ -289,7 +289,10 @@ NAMES_OF_CLIENTS = (
 
 @pytest.mark.slow
 async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
-    tables = {"r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"}, "s": TABLES["s"] | {"primary_key": ["a"]}}
+    tables = {
+        "r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"},
+        "s": TABLES["s"] | {"primary_key": ["a"]},
+    }
     async with standing(publish(site(), tables)) as server:
 
         def looked() -> list[Any]:
