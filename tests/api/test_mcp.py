@@ -117,6 +117,12 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
         mcp.Client(server_of(agents)) as session,
     ):
         assert "did you mean web.r" in await refused(session, "query", sql="SELECT * FROM web.rr")
+        unknown = await refused(session, "query", sql="SELECT 1", deadline=1)
+        assert unknown.splitlines()[0] == "deadline: Extra inputs are not permitted"
+        assert "deadline_seconds" in unknown
+        assert "sql: Field required" in await refused(session, "explain")
+        [asked] = [one for one in (await session.list_tools()).tools if one.name == "query"]
+        assert asked.input_schema["additionalProperties"] is False
         assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
         for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):
             await refused(session, "query", sql=f"SELECT * FROM {name}")
@@ -131,6 +137,7 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
         assert not part["complete"]
         assert part["missing"][0]["table"] == "web.r"
         assert part["requests"] <= 3
+        assert [(one["source"], one["requests"]) for one in part["bill"]] == [("web", part["requests"])]
         assert part["requests_left"] == 0
         assert "are spent" in await refused(session, "query", sql="SELECT b FROM s WHERE a = 1")
 
