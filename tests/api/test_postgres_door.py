@@ -283,6 +283,7 @@ NAMES_OF_CLIENTS = (
     "SELECT 'PRIMARY KEY (a)' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 's' AND to_regclass(n.nspname || '.' || c.relname) = c.oid",
     "SELECT 'PRIMARY KEY (a)' FROM pg_settings WHERE name = 'server_version' AND current_setting(name) LIKE '15%'",
     "SELECT 'PRIMARY KEY (a)' WHERE 'web.s'::regclass::oid > 0",
+    "SELECT 'PRIMARY KEY (a)' FROM information_schema.columns WHERE array_length(parse_ident('Web.s'), 1) = 2 AND quote_ident(table_schema) = (parse_ident('Web.s'))[1] AND quote_ident(table_name) = (parse_ident('web.\"s\"'))[2] AND column_name = 'a'",
     "SELECT 'PRIMARY KEY (a)' WHERE format_type(20, -1) = 'bigint'",
 )  # fmt: skip
 

@@ -151,6 +151,7 @@ CREATE MACRO has_any_column_privilege(one, two, three := '') AS (lower(two) = 's
 CREATE MACRO pg_has_role(one, two, three := '') AS true;
 CREATE MACRO array_upper(one, two) AS len(one);
 CREATE MACRO array_lower(one, two) AS 1;
+CREATE MACRO parse_ident(one, two := true) AS list_transform(regexp_extract_all(one, '"(?:[^"]|"")+"|[^.]+'), lambda part: CASE WHEN part[1] = '"' THEN replace(part[2:-2], '""', '"') ELSE lower(part) END);
 CREATE MACRO quote_ident(one) AS CASE WHEN regexp_full_match(one, '[a-z_][a-z0-9_$]*') AND one NOT IN (SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved') THEN one ELSE '"' || replace(one, '"', '""') || '"' END;
 CREATE MACRO filled_in(one, two) AS CASE WHEN two IS NULL THEN one ELSE regexp_replace(one, '%[sI]', replace(CASE regexp_extract(one, '%[sI]') WHEN '%I' THEN quote_ident(two::VARCHAR) ELSE two::VARCHAR END, '\\', '\\\\')) END;
 CREATE MACRO pg_format(one, two := NULL, three := NULL) AS filled_in(filled_in(one, two), three);
