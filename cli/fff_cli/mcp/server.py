@@ -25,7 +25,6 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
-    from pydantic import ValidationError
 except ImportError as missing:
     raise UsageError("what speaks the protocol is not installed", hint=how_to_install("mcp")) from missing
 
@@ -95,9 +94,10 @@ class _Server(MCPServer[None]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
+            rejected = getattr(error.__cause__, "errors", None)  # as pydantic, which checks them, has it
+            if rejected is None:
                 raise
-            wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.__cause__.errors()]
+            wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in rejected()]
             [known] = [one.input_schema["properties"] for one in await self.list_tools() if one.name == name]
             raise ToolError("\n".join([*wrong, f"  {name} takes {', '.join(known)}"])) from error.__cause__
 

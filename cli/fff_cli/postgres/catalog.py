@@ -93,8 +93,8 @@ _TYPES = (
     (19, "name", "name", 64, "S"), (26, "oid", "oid", 4, "N"),
 )  # fmt: skip
 _TYPE_NAMES = {oid: (name, long) for oid, name, long, _, _ in _TYPES}
-#: An argument of a macro stands in its body as it was written, so that a name there would take a client's `i` or `oid`
-#: for its own: what bodies look up is in views whose columns no client names.
+#: An argument of a macro stands in its body as it was written, so that a name there would take a client's `i`
+#: or `oid` for its own: what bodies look up is in views whose columns no client names.
 _MACROS = """
 CREATE VIEW told_types AS SELECT t.oid AS told_of, typname AS told_as, long AS told FROM pg_type t JOIN type_names USING (oid);
 CREATE VIEW told_constraints AS SELECT c.oid AS told_of, 'PRIMARY KEY (' || string_agg(a.attname, ', ' ORDER BY a.attnum) || ')' AS told
