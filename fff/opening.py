@@ -89,6 +89,8 @@ def open_federation(
     load = load or _loader()
     paths = [source if isinstance(source, SpecText) else Path(source) for source in each_source(sources)]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
+    if not local_files:
+        catalog.unread = list  # who asks may not know what files are here
     java = (
         _nobody_knows
         if options is None or options.spark_master or options.spark_remote

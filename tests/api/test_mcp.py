@@ -104,7 +104,7 @@ async def test_an_agent_finds_describes_asks_and_pages(publish):
         assert not bound["cut"]
 
 
-async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
+async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, monkeypatch):
     import mcp
 
     from fff_cli.mcp.server import server_of
@@ -112,11 +112,20 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
     spec = publish(site(), TABLES)
     secret = tmp_path / "private.csv"
     secret.write_text("a\n1\n")
+    (tmp_path / "private.yaml").write_text(spec.read_text())
+    monkeypatch.chdir(tmp_path)
     async with (
         Agents((spec,), AgentLimits(max_requests=3)) as agents,
         mcp.Client(server_of(agents)) as session,
     ):
         assert "did you mean web.r" in await refused(session, "query", sql="SELECT * FROM web.rr")
+        assert "private.yaml" not in await refused(session, "query", sql="SELECT * FROM elsewhere.r")
+        unknown = await refused(session, "query", sql="SELECT 1", deadline=1)
+        assert unknown.splitlines()[0] == "deadline: Extra inputs are not permitted"
+        assert "deadline_seconds" in unknown
+        assert "sql: Field required" in await refused(session, "explain")
+        [asked] = [one for one in (await session.list_tools()).tools if one.name == "query"]
+        assert asked.input_schema["additionalProperties"] is False
         assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
         for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):
             await refused(session, "query", sql=f"SELECT * FROM {name}")
@@ -131,6 +140,7 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path):
         assert not part["complete"]
         assert part["missing"][0]["table"] == "web.r"
         assert part["requests"] <= 3
+        assert [(one["source"], one["requests"]) for one in part["bill"]] == [("web", part["requests"])]
         assert part["requests_left"] == 0
         assert "are spent" in await refused(session, "query", sql="SELECT b FROM s WHERE a = 1")
 

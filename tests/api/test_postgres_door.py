@@ -274,9 +274,26 @@ BI_TOOLS = {
 }
 
 
+#: Functions of the catalog called with names that their own look-ups might have taken for theirs.
+NAMES_OF_CLIENTS = (
+    "SELECT pg_get_constraintdef(c.oid) FROM pg_constraint c WHERE c.conrelid = 'web.s'::regclass",
+    "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 's_key'",
+    "SELECT replace(pg_get_indexdef(i.indexrelid), 'CREATE UNIQUE INDEX s_key ON s USING lookup', 'PRIMARY KEY') FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relname = 's'",
+    "SELECT 'PRIMARY KEY (a)' FROM pg_type WHERE format_type(oid, NULL) = 'bigint' AND to_regtype(typname) = oid",
+    "SELECT 'PRIMARY KEY (a)' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 's' AND to_regclass(n.nspname || '.' || c.relname) = c.oid",
+    "SELECT 'PRIMARY KEY (a)' FROM pg_settings WHERE name = 'server_version' AND current_setting(name) LIKE '15%'",
+    "SELECT 'PRIMARY KEY (a)' WHERE 'web.s'::regclass::oid > 0",
+    "SELECT 'PRIMARY KEY (a)' FROM information_schema.columns WHERE array_length(parse_ident('Web.s'), 1) = 2 AND quote_ident(table_schema) = (parse_ident('Web.s'))[1] AND quote_ident(table_name) = (parse_ident('web.\"s\"'))[2] AND column_name = 'a'",
+    "SELECT 'PRIMARY KEY (a)' WHERE format_type(20, -1) = 'bigint'",
+)  # fmt: skip
+
+
 @pytest.mark.slow
 async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
-    tables = {"r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"}, "s": TABLES["s"]}
+    tables = {
+        "r": TABLES["r"] | {"primary_key": ["a"], "description": "Of numbers"},
+        "s": TABLES["s"] | {"primary_key": ["a"]},
+    }
     async with standing(publish(site(), tables)) as server:
 
         def looked() -> list[Any]:
@@ -310,6 +327,9 @@ async def test_the_catalog_shows_tables_and_reaches_nothing_else(publish):
             assert await told.fetchone() == ("fffa'$2$1$1;'",), "values are no text of the statement"
             for asked, answered in BI_TOOLS.items():
                 assert await (await client.execute(asked)).fetchall() == answered, asked
+            for named in NAMES_OF_CLIENTS:
+                told = await (await client.execute(named)).fetchall()
+                assert told == [("PRIMARY KEY (a)",)], (named, told)
             for wrong in (
                 "SELECT * FROM pg_class, read_csv('/etc/passwd')",
                 "CREATE TABLE pg_x AS SELECT 1",
@@ -338,7 +358,7 @@ def test_quotes_are_postgresqls():
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
 def test_psql_lists_describes_and_asks(publish):
-    tables = {"r": TABLES["r"] | {"primary_key": ["a"]}, "s": TABLES["s"]}
+    tables = {"r": TABLES["r"] | {"primary_key": ["a"]}, "s": TABLES["s"] | {"primary_key": ["a"]}}
     with started(publish(site(), tables), "--postgres-port", "0") as server:
         assert server.process.stderr is not None
         port = server.said.rpartition(":")[2].partition("/")[0]

@@ -208,6 +208,7 @@ class Agents:
             types=[str(one.type) for one in result.schema],
             rows=rows,
             requests=sum(one["requests"] for one in report["access"]),
+            bill=report["bill"],
             requests_left=self.requests_left,
             seconds=round(report["elapsed_s"], 3),
             warnings=list(result.warnings),

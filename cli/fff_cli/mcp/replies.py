@@ -95,6 +95,7 @@ class QueryReply:
     types: list[str]
     rows: list[list[Any]]
     requests: int
+    bill: list[dict[str, Any]]
     requests_left: int | None
     seconds: float
     warnings: list[str]

@@ -23,6 +23,7 @@ try:
     import uvicorn
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
 except ImportError as missing:
     raise UsageError("what speaks the protocol is not installed", hint=how_to_install("mcp")) from missing
@@ -86,20 +87,37 @@ class _Guarded:
         await send({"type": "http.response.body", "body": b""})
 
 
+class _Server(MCPServer[None]):
+    """The protocol's server, which says in a line or two what is wrong with arguments."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            rejected = getattr(error.__cause__, "errors", None)  # as pydantic, which checks them, has it
+            if rejected is None:
+                raise
+            wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in rejected()]
+            [known] = [one.input_schema["properties"] for one in await self.list_tools() if one.name == name]
+            raise ToolError("\n".join([*wrong, f"  {name} takes {', '.join(known)}"])) from error.__cause__
+
+
+def _tool(function: Callable[..., Coroutine[Any, Any, Any]]) -> Tool:
+    """A tool that refuses arguments it does not know: `deadline` for `deadline_seconds` would bound nothing."""
+    tool = Tool.from_function(function, annotations=_READ_ONLY, structured_output=True)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
+
+
 def server_of(agents: Agents) -> MCPServer[None]:
     """The tools of `agents`, which is open for as long as they are called."""
 
     @asynccontextmanager
     async def nothing(_server: MCPServer[None]) -> AsyncIterator[None]:
         yield
-
-    server = MCPServer(
-        "fff", version=version("fff"), instructions=INSTRUCTIONS, lifespan=nothing, log_level="WARNING"
-    )
-    logging.getLogger("mcp").setLevel(logging.WARNING)
-
-    def tool(function: Callable[..., Coroutine[Any, Any, Any]]) -> None:
-        server.add_tool(function, annotations=_READ_ONLY, structured_output=True)
 
     async def search_tables(words: str = "", limit: int = 30) -> TablesFound:
         """Find tables: those in whose name, columns or description all `words` stand; without words, all.
@@ -154,8 +172,16 @@ def server_of(agents: Agents) -> MCPServer[None]:
         """The full account of a run: requests, retries and waits of each access method, routing, what is missing."""
         return await _with_tool_errors(_at_once(lambda: agents.report(handle)))
 
-    for function in (search_tables, describe_table, explain, query, fetch_rows, read_report):
-        tool(function)
+    tools = [_tool(one) for one in (search_tables, describe_table, explain, query, fetch_rows, read_report)]
+    server = _Server(
+        "fff",
+        version=version("fff"),
+        instructions=INSTRUCTIONS,
+        lifespan=nothing,
+        log_level="WARNING",
+        tools=tools,
+    )
+    logging.getLogger("mcp").setLevel(logging.WARNING)
     return server
 
 

@@ -93,24 +93,32 @@ _TYPES = (
     (19, "name", "name", 64, "S"), (26, "oid", "oid", 4, "N"),
 )  # fmt: skip
 _TYPE_NAMES = {oid: (name, long) for oid, name, long, _, _ in _TYPES}
+#: An argument of a macro stands in its body as it was written, so that a name there would take a client's `i`
+#: or `oid` for its own: what bodies look up is in views whose columns no client names.
 _MACROS = """
+CREATE VIEW told_types AS SELECT t.oid AS told_of, typname AS told_as, long AS told FROM pg_type t JOIN type_names USING (oid);
+CREATE VIEW told_constraints AS SELECT c.oid AS told_of, 'PRIMARY KEY (' || string_agg(a.attname, ', ' ORDER BY a.attnum) || ')' AS told
+  FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND list_contains(c.conkey, a.attnum) GROUP BY c.oid;
+CREATE VIEW told_indexes AS SELECT i.indexrelid AS told_of,
+  'CREATE UNIQUE INDEX ' || k.relname || ' ON ' || t.relname || ' USING lookup (' || string_agg(a.attname, ', ' ORDER BY a.attnum) || ')' AS told
+  FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid JOIN pg_attribute a
+  ON a.attrelid = i.indrelid AND list_contains(i.indkey, a.attnum) GROUP BY i.indexrelid, k.relname, t.relname;
+CREATE VIEW told_relations AS SELECT c.oid AS told, [n.nspname || '.' || c.relname, '"' || n.nspname || '"."' || c.relname || '"', c.relname] AS told_as
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace;
+CREATE VIEW told_descriptions AS SELECT objoid AS told_of, objsubid AS told_at, description AS told FROM pg_description;
+CREATE VIEW told_settings AS SELECT name AS told_as, setting AS told FROM pg_settings;
 CREATE TYPE name AS VARCHAR; CREATE TYPE regclass AS BIGINT; CREATE TYPE regtype AS BIGINT; CREATE TYPE regproc AS VARCHAR;
 CREATE TYPE regnamespace AS BIGINT; CREATE TYPE regrole AS BIGINT; CREATE TYPE xid AS BIGINT;
 CREATE TYPE aclitem AS VARCHAR;
-CREATE MACRO format_type(kind, more) AS (SELECT long FROM type_names WHERE oid = kind);
+CREATE MACRO format_type(kind, more) AS (SELECT told FROM told_types WHERE told_of = kind);
 CREATE MACRO pg_table_is_visible(one) AS true;
-CREATE MACRO to_regtype(one) AS (SELECT oid FROM pg_type WHERE typname = lower(one));
+CREATE MACRO to_regtype(one) AS (SELECT told_of FROM told_types WHERE told_as = lower(one));
 CREATE MACRO pg_type_is_visible(one) AS true;
 CREATE MACRO pg_function_is_visible(one) AS true;
 CREATE MACRO pg_get_userbyid(one) AS 'fff';
 CREATE MACRO pg_get_expr(one, two, three := true) AS NULL;
-CREATE MACRO pg_get_constraintdef(one, two := true) AS
-  (SELECT 'PRIMARY KEY (' || string_agg(a.attname, ', ' ORDER BY a.attnum) || ')' FROM pg_constraint c JOIN pg_attribute a
-   ON a.attrelid = c.conrelid AND list_contains(c.conkey, a.attnum) WHERE c.oid = one);
-CREATE MACRO pg_get_indexdef(one, two := 0, three := true) AS
-  (SELECT 'CREATE UNIQUE INDEX ' || k.relname || ' ON ' || t.relname || ' USING lookup (' || string_agg(a.attname, ', ' ORDER BY a.attnum) || ')'
-   FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid JOIN pg_attribute a
-   ON a.attrelid = i.indrelid AND list_contains(i.indkey, a.attnum) WHERE i.indexrelid = one GROUP BY k.relname, t.relname);
+CREATE MACRO pg_get_constraintdef(one, two := true) AS (SELECT told FROM told_constraints WHERE told_of = one);
+CREATE MACRO pg_get_indexdef(one, two := 0, three := true) AS (SELECT told FROM told_indexes WHERE told_of = one);
 CREATE MACRO pg_get_viewdef(one, two := true) AS NULL;
 CREATE MACRO pg_get_function_identity_arguments(one) AS NULL;
 CREATE MACRO pg_get_partkeydef(one) AS NULL;
@@ -130,12 +138,11 @@ CREATE MACRO pg_stat_get_numscans(one) AS 0;
 CREATE MACRO pg_char_to_encoding(one) AS 6;
 CREATE MACRO pg_my_temp_schema() AS 0;
 CREATE MACRO pg_named(one) AS CASE replace(one, 'pg_catalog.', '') WHEN 'pg_class' THEN 1259 WHEN 'pg_type' THEN 1247
-  WHEN 'pg_proc' THEN 1255 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_constraint' THEN 2606 WHEN 'pg_database' THEN 1262 ELSE (SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE one IN (n.nspname || '.' || c.relname, '"' || n.nspname || '"."' || c.relname || '"', c.relname) LIMIT 1) END;
+  WHEN 'pg_proc' THEN 1255 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_constraint' THEN 2606 WHEN 'pg_database' THEN 1262 ELSE (SELECT told FROM told_relations WHERE list_contains(told_as, one) LIMIT 1) END;
 CREATE MACRO pg_get_serial_sequence(one, two) AS NULL;
 CREATE MACRO to_regclass(one) AS pg_named(one);
-CREATE MACRO obj_description(one, two := 'pg_class') AS (SELECT description FROM pg_description WHERE objoid = one AND objsubid = 0);
-CREATE MACRO col_description(one, two) AS (SELECT description FROM pg_description WHERE objoid = one AND objsubid = two);
+CREATE MACRO obj_description(one, two := 'pg_class') AS (SELECT told FROM told_descriptions WHERE told_of = one AND told_at = 0);
+CREATE MACRO col_description(one, two) AS (SELECT told FROM told_descriptions WHERE told_of = one AND told_at = two);
 CREATE MACRO shobj_description(one, two) AS NULL;
 CREATE MACRO has_schema_privilege(one, two, three := '') AS true;
 CREATE MACRO has_table_privilege(one, two, three := '') AS (lower(two) = 'select' OR lower(three) = 'select');
@@ -144,11 +151,12 @@ CREATE MACRO has_any_column_privilege(one, two, three := '') AS (lower(two) = 's
 CREATE MACRO pg_has_role(one, two, three := '') AS true;
 CREATE MACRO array_upper(one, two) AS len(one);
 CREATE MACRO array_lower(one, two) AS 1;
+CREATE MACRO parse_ident(one, two := true) AS list_transform(regexp_extract_all(one, '"(?:[^"]|"")+"|[^.]+'), lambda part: CASE WHEN part[1] = '"' THEN replace(part[2:-2], '""', '"') ELSE lower(part) END);
 CREATE MACRO quote_ident(one) AS CASE WHEN regexp_full_match(one, '[a-z_][a-z0-9_$]*') AND one NOT IN (SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved') THEN one ELSE '"' || replace(one, '"', '""') || '"' END;
 CREATE MACRO filled_in(one, two) AS CASE WHEN two IS NULL THEN one ELSE regexp_replace(one, '%[sI]', replace(CASE regexp_extract(one, '%[sI]') WHEN '%I' THEN quote_ident(two::VARCHAR) ELSE two::VARCHAR END, '\\', '\\\\')) END;
 CREATE MACRO pg_format(one, two := NULL, three := NULL) AS filled_in(filled_in(one, two), three);
 CREATE MACRO set_config(one, two, three) AS two;
-CREATE MACRO setting_here(one, two := true) AS (SELECT setting FROM pg_settings WHERE name = lower(one));
+CREATE MACRO setting_here(one, two := true) AS (SELECT told FROM told_settings WHERE told_as = lower(one));
 CREATE MACRO is__pg_expandarray(one) AS unnest(list_transform(range(1, len(one) + 1), lambda i: {'x': one[i], 'n': i}));
 CREATE MACRO pg_get_keywords() AS TABLE SELECT keyword_name AS word FROM duckdb_keywords();
 CREATE MACRO pg_show_all_settings() AS TABLE SELECT * FROM pg_settings;

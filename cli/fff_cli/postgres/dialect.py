@@ -36,7 +36,7 @@ _TYPES = {
 }  # fmt: skip
 #: What only PostgreSQL's own tables and functions answer.
 _CATALOG = re.compile(
-    r"pg_\w+|information_schema|current_(schemas?|database|catalog|setting|role)|set_config|version|(obj|col|shobj)_description|has_\w+_privilege|quote_ident|to_reg(class|type)",
+    r"pg_\w+|information_schema|current_(schemas?|database|catalog|setting|role)|set_config|version|(obj|col|shobj)_description|has_\w+_privilege|quote_ident|(to_)?reg(class|type)|format_type",
     re.IGNORECASE,
 )
 

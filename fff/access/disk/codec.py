@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from fff.access.disk.folder import name_file
 from fff.access.key_index import KeyNumbers, rows_having
 from fff.catalog import Key, Keys
 from fff.quals import Qual, Quals, text_of
@@ -101,7 +102,7 @@ class ScanFile:
     """A file that takes the rows of a scan: whole when it is finished, or not there at all.
 
     Args:
-        file: open for writing, of the name `path` with `.part` behind it.
+        file: open for writing, of no name or that of `path` with `.part` behind it.
         path: where it will be.
         schema: of the rows.
         limit: bytes beyond which it is given up.
@@ -132,11 +133,12 @@ class ScanFile:
             self._write()
 
     def finish(self) -> bool:
-        """Write the rest; whether all is there. Raises OSError."""
+        """Write the rest, under the name of the part; whether all is there. Raises OSError."""
         self._write()
         if self._file is None:
             return False
         self._writer.close()
+        name_file(self._file, self.part)
         self._file.close()
         self._file = None
         return True

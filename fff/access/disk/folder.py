@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from fff.errors import UsageError
 from fff.limits import CACHE_BYTES
@@ -91,3 +94,21 @@ def private(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN201 - a bin
     file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
     path.chmod(0o600)
     return file
+
+
+def unnamed(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN201 - as above
+    """The same without a name until `name_file`, so that a killed process leaves nothing; with one where there is no such file. Raises OSError."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # not every file system has them
+            number = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o600)
+            os.fchmod(number, 0o600)
+            return os.fdopen(number, "wb")
+    return private(path)
+
+
+def name_file(file: IO[bytes], path: Path) -> None:
+    """Give a file of `unnamed` its name. Raises OSError."""
+    number = file.fileno()
+    if os.fstat(number).st_nlink == 0:
+        # Given a folder, which an absolute path has no need of, Python follows the link to the file.
+        os.link(f"/proc/self/fd/{number}", path, src_dir_fd=number)

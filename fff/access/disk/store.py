@@ -14,7 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from fff.access.disk.codec import ScanFile, quals_bytes, quals_from
-from fff.access.disk.folder import made, private, secret_key
+from fff.access.disk.folder import made, private, secret_key, unnamed
 from fff.access.disk.index import (
     VERSION,
     DiskIndex,
@@ -289,7 +289,7 @@ class RowStore:
         def act(_: DiskIndex) -> ScanFile:
             name = f"{secrets.token_hex(12)}.arrow"
             return ScanFile(
-                private(self.folder / f"{name}.part"), self.folder / name, schema, self.limit // 2
+                unnamed(self.folder / f"{name}.part"), self.folder / name, schema, self.limit // 2
             )
 
         return self._try(act, None)
