@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from fff.errors import FFFError, QueryError, SourceError, UsageError
+from fff.errors import FFFError, QueryError, UsageError
 from fff.structs import replace
 from fff_cli.postgres import wire
 from fff_cli.postgres.commands import (
@@ -37,6 +37,7 @@ from fff_cli.postgres.dialect import (
     translated,
     words,
 )
+from fff_cli.postgres.error_codes import code_of
 from fff_cli.postgres.portals import (
     ROWS_AT_ONCE,
     Answering,
@@ -48,7 +49,7 @@ from fff_cli.postgres.portals import (
 from fff_cli.postgres.settings import REPORTED, SETTINGS, SessionSettings
 from fff_cli.postgres.values import TEXT, cells, parameter, wire_type
 from fff_cli.postgres.wire import Body, ProtocolError, Remark
-from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, TooManyQueries, asked_query
+from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, asked_query
 
 Batch: TypeAlias = pa.RecordBatch
 Schema: TypeAlias = pa.Schema
@@ -60,21 +61,6 @@ _IDLE = {"discard": "DISCARD ALL", "deallocate": "DEALLOCATE", "listen": "LISTEN
 }  # fmt: skip
 _UNTAKEN_S = 60.0  # that a client may take nothing of its answer
 _WAITING = 64  # messages that a client may send ahead
-
-
-def code_of(error: FFFError) -> str:
-    """The SQLSTATE of an error."""
-    match error:
-        case TooManyQueries():
-            return "53300"
-        case QueryError():
-            return "42000"
-        case SourceError():
-            return "58030"
-        case UsageError():
-            return "22023"
-        case _:
-            return "XX000"
 
 
 class DoorServices(Protocol):

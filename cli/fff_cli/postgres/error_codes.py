@@ -1,0 +1,43 @@
+"""The SQLSTATE of errors, by which clients tell them apart."""
+
+from __future__ import annotations
+
+import re
+
+from fff.errors import FFFError, QueryError, SourceError, UnsupportedSQL, UsageError
+from fff_cli.serve.queries import TooManyQueries
+
+#: By what a wrong statement is told as.
+_STATES = tuple(
+    (re.compile(words), state)
+    for words, state in (
+        (r"\bunknown column\b|UNRESOLVED_COLUMN", "42703"),
+        (r"\bunknown table\b|TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+        (r"\bis ambiguous\b|AMBIGUOUS_REFERENCE", "42702"),
+        (r"\bsyntax error\b|PARSE_SYNTAX_ERROR", "42601"),
+        (r"\bunknown function\b|UNRESOLVED_ROUTINE|\btakes .*\barguments?\b|WRONG_NUM_ARGS", "42883"),
+        (r"\bneither grouped by\b|\baggregates? cannot\b|MISSING_(AGGREGATION|GROUP_BY)", "42803"),
+        (r"DATATYPE_MISMATCH", "42804"),
+        (r"(DIVIDE|REMAINDER)_BY_ZERO", "22012"),
+        (r"CAST_INVALID_INPUT|CANNOT_PARSE", "22P02"),
+        (r"DATETIME_(OVERFLOW|FIELD_OUT_OF_BOUNDS)", "22008"),
+        (r"OVERFLOW|NUMERIC_(VALUE_)?OUT_OF", "22003"),
+    )
+)
+
+
+def code_of(error: FFFError) -> str:
+    """The SQLSTATE of an error."""
+    match error:
+        case TooManyQueries():
+            return "53300"
+        case UnsupportedSQL():
+            return "0A000"
+        case QueryError():
+            return next((state for words, state in _STATES if words.search(error.message)), "42000")
+        case SourceError():
+            return "58030"
+        case UsageError():
+            return "22023"
+        case _:
+            return "XX000"
