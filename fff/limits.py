@@ -85,6 +85,8 @@ PARTIAL_ROWS = 50
 
 #: Tuples under way that a refresh of partial groups looks at.
 PARTIAL_TUPLES = 50_000
+#: Groups, or different values in groups, beyond which Spark alone groups what the live view shows.
+PREVIEW_GROUPS = 200_000
 
 #: Keys that one page of a feed holds at most, so that a fed block can be held back.
 FEED_PAGE_ROWS = 10_000

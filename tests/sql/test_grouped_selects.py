@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from property_values import LAB, rows
 
-from fff.errors import FFFError, SparkError
+from fff.errors import FFFError, QueryError, SparkError
 from fff.result.partial.preview import Preview
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
@@ -71,7 +71,7 @@ def aggregate(rng: random.Random) -> str:
     number = rng.choice(NUMBERS)
     return rng.choice(
         [
-            *("count(*)", f"count({rng.choice(ARGUMENTS)})", f"count_if({rng.choice(CONDITIONS)})", f"sum({number})"),
+            *(f"count(DISTINCT {rng.choice(ARGUMENTS[:13])})", "count(*)", f"count({rng.choice(ARGUMENTS)})", f"count_if({rng.choice(CONDITIONS)})", f"sum({number})"),
             *(f"avg({number})", f"min({rng.choice(ARGUMENTS)})", f"max({rng.choice(ARGUMENTS)})"),
             *(f"bool_and({rng.choice(CONDITIONS)})", f"bool_or({rng.choice(CONDITIONS)})"),
         ]
@@ -164,3 +164,19 @@ def test_groups_are_those_of_spark(spark: SparkEngine, seed: int) -> None:
         else:
             assert sorted(plain(got), key=repr) == sorted(plain(expected), key=repr), sql
     assert made >= STATEMENTS // 2, (made, refused)
+
+
+def test_too_many_groups_are_left_to_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fff.result.partial.preview.PREVIEW_GROUPS", 5)
+    data = rows(random.Random(1), 30)
+    for sql in (
+        "SELECT id, count(*) FROM lab.t GROUP BY id",
+        "SELECT b, count(DISTINCT id) FROM lab.t GROUP BY b",
+    ):
+        prepared = prepare(sql, LAB)
+        assert prepared.upper is not None
+        assert prepared.upper.grouped is not None
+        with pytest.raises(QueryError, match="more groups"):
+            Preview(prepared.upper.grouped).add(
+                data.select([field.name for field in prepared.only_block.fields])
+            )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.plan.expressions import Column, Expr, evaluate_rows
 from fff.errors import QueryError
-from fff.sql.analysis.grouped_select import GroupedSelect, Sorting
+from fff.limits import PREVIEW_GROUPS
+from fff.sql.analysis.grouped_select import DISTINCT, Aggregate, GroupedSelect, Sorting
 
 #: How aggregates of some rows and of others become those of all.
 _MERGED = {"count": "sum"}
@@ -25,6 +27,8 @@ class Preview:
         self._keys = [f"k{at}" for at in range(len(select.keys))]
         self._values = [f"v{at}" for at in range(len(select.aggregates))]
         self._groups: pa.Table | None = None
+        #: Different values within groups, by the aggregate that counts them.
+        self._different: dict[str, pa.Table] = {}
 
     def run(self, rows: pa.Table) -> pa.Table:
         """The groups of other rows alone, as `result` gives them. Raises as `add`."""
@@ -35,7 +39,8 @@ class Preview:
     def add(self, rows: pa.Table) -> None:
         """More rows of the block, their columns in the order of its output.
 
-        Raises QueryError for a value that cannot be had, pyarrow.ArrowException for one that does not fit.
+        Raises QueryError for a value that cannot be had, or where there are too many groups, pyarrow.ArrowException for a
+        value that does not fit.
         """
         self.rows += len(rows)
         for condition in self._select.conditions:
@@ -51,29 +56,63 @@ class Preview:
                 raise QueryError("what is greatest of NaN and numbers is Spark's to say")
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
         new = pa.table([*columns, ones], names=[*self._keys, *self._values, _ROWS])
-        groups = self._grouped(new, [one.function for one in self._select.aggregates], "sum")
+        for name, _ in self._counting_different():
+            self._different[name] = self._pairs(name, new)
+        groups = self._grouped(new, merging=False)
         if self._groups is not None:
-            merged = [_MERGED.get(one.function, one.function) for one in self._select.aggregates]
-            groups = self._grouped(pa.concat_tables([self._groups, groups]), merged, "sum")
+            groups = self._grouped(pa.concat_tables([self._groups, groups]), merging=True)
         self._groups = groups
+        if max(len(groups), *map(len, self._different.values()), 0) > PREVIEW_GROUPS:
+            raise QueryError("more groups than the engine keeps beside what Spark is given")
 
-    def _grouped(self, rows: pa.Table, functions: Sequence[str], counted: str) -> pa.Table:
-        wanted = [*zip(self._values, functions, strict=True), (_ROWS, counted)]
-        grouped = rows.group_by(self._keys, use_threads=False).aggregate(wanted)
-        aggregates = [
-            grouped.column(f"{name}_{function}").cast(one.type)
-            for name, function, one in zip(self._values, functions, self._select.aggregates, strict=True)
+    def _counting_different(self) -> list[tuple[str, Aggregate]]:
+        named = zip(self._values, self._select.aggregates, strict=True)
+        return [(name, one) for name, one in named if one.function == DISTINCT]
+
+    def _pairs(self, name: str, rows: pa.Table) -> pa.Table:
+        """Each value once in each group, those of earlier rows too."""
+        before, rows = self._different.get(name), rows.select([*self._keys, name])
+        both = rows if before is None else pa.concat_tables([before, rows])
+        return both.group_by([*self._keys, name], use_threads=False).aggregate([])
+
+    def _grouped(self, rows: pa.Table, *, merging: bool) -> pa.Table:
+        named = zip(self._values, self._select.aggregates, strict=True)
+        plain = [(name, one) for name, one in named if one.function != DISTINCT]
+        wanted = [
+            (name, _MERGED.get(one.function, one.function) if merging else one.function)
+            for name, one in plain
         ]
-        counts = grouped.column(f"{_ROWS}_{counted}")
-        return pa.table(
-            [*(grouped.column(name) for name in self._keys), *aggregates, counts],
-            names=[*self._keys, *self._values, _ROWS],
-        )
+        grouped = rows.group_by(self._keys, use_threads=False).aggregate([*wanted, (_ROWS, "sum")])
+        columns = [grouped.column(name) for name in self._keys]
+        columns += [
+            grouped.column(f"{name}_{function}").cast(one.type)
+            for (name, function), (_, one) in zip(wanted, plain, strict=True)
+        ]
+        names = [*self._keys, *(name for name, _ in plain), _ROWS]
+        return pa.table([*columns, grouped.column(f"{_ROWS}_sum")], names=names)
+
+    def _whole(self, groups: pa.Table) -> pa.Table:
+        """Groups with how many different values they have, their columns in order."""
+        places = pa.array(np.arange(len(groups)))
+        for name, _ in self._counting_different():
+            pairs = self._different[name]
+            counts = pc.cast(pc.is_valid(pairs.column(name)), pa.int64())
+            nowhere, none = pa.nulls(len(pairs), pa.int64()), pa.repeat(pa.scalar(0, pa.int64()), len(groups))
+            names = [*self._keys, "at", "n"]
+            both = pa.concat_tables(
+                [
+                    pa.table([*groups.select(self._keys).columns, places, none], names=names),
+                    pa.table([*pairs.select(self._keys).columns, nowhere, counts], names=names),
+                ]
+            )
+            counted = both.group_by(self._keys, use_threads=False).aggregate([("at", "max"), ("n", "sum")])
+            groups = groups.append_column(name, counted.sort_by("at_max").column("n_sum"))
+        return groups.select([*self._keys, *self._values, _ROWS])
 
     def result(self) -> pa.Table:
         """The result over the rows so far, and in a last column how many of them each row of it rests on."""
         assert self._groups is not None, "rows come first"
-        select, groups = self._select, self._groups
+        select, groups = self._select, self._whole(self._groups)
         if select.having is not None:
             groups = groups.filter(_value(select.having, groups))
         if select.order:

@@ -40,13 +40,15 @@ _CLAUSES = frozenset(
 )
 _MADE = "__fff_made_"
 _ALL_ROWS = re.compile(r"\bcount\(\s*\*\s*\)", re.IGNORECASE)
+#: Counts the different values; NULL is none.
+DISTINCT = "count different"
 _ONE = Typed(Literal(1, LONG), LONG)
 
 
 class Aggregate(Struct, frozen=True):
     """One value of many rows."""
 
-    function: str  # as Arrow's groups call it: sum, count, min, max, any, all
+    function: str  # as Arrow's groups call it (sum, count, min, max, any, all), or DISTINCT
     argument: Expr  # over the block's output: `Column(0, place)`
     type: ArrowType  # of what comes of it
 
@@ -229,6 +231,15 @@ class _GroupReader:
             return self._of("count", _ONE, condition, LONG)
         if isinstance(node, exp.CountIf):
             return self._of("count", _where(self._rows.expression(node.this), _ONE), condition, LONG)
+        if (
+            isinstance(node, exp.Count)
+            and isinstance(node.this, exp.Distinct)
+            and len(node.this.expressions) == 1
+        ):
+            value = self._rows.value(node.this.expressions[0])
+            if comparison_kind(value.type) is None or is_float(value.type):
+                raise LeftToSparkError("counts different ones")
+            return self._of(DISTINCT, value, condition, LONG)
         if any(value for name, value in node.args.items() if name not in {"this", "big_int"}):
             raise LeftToSparkError("an aggregate of several arguments")
         match node:
