@@ -167,7 +167,10 @@ class SparkSink:
         if not preview.rows:
             counted = counted.slice(0, 0)
         last = counted.num_columns - 1
-        current = self._current(counted.remove_column(last), preview.rows, counted.column(last), settled)
+        table = counted.remove_column(last)
+        if self._schema is not None:  # where only Spark knows what it calls a column
+            table = table.rename_columns(self._schema.names)
+        current = self._current(table, preview.rows, counted.column(last), settled)
         partial = await _in_thread(source.groups, tuples, current.table, preview.run)
         if len(current.table) or partial is not None:
             self.current = replace(current, partial=partial)
