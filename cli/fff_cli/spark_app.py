@@ -19,6 +19,7 @@ def spark_status(
     verbose: Verbose = False,
 ) -> int:
     """Tell whether it is up, since when, how many commands it has served, and when it ends."""
+    from fff.display.counts import counted  # noqa: PLC0415
     from fff.spark.start.warm import ask  # noqa: PLC0415
     from fff_cli.output.formats import emit  # noqa: PLC0415
 
@@ -33,8 +34,8 @@ def spark_status(
         ends = state["ends_in_s"]
         using = f"{state['attached']} attached" if ends is None else f"ends in {ends:.0f} s unless it is used"
         emit(
-            f"Spark is up since {state['up_s']:.0f} s: FFF {state['version']}, process {state['jvm']}, "
-            f"{state['bytes'] / 2**20:,.0f} MiB, {state['served']} commands served, {using}\n"
+            f"Spark is up for {state['up_s']:.0f} s: FFF {state['version']}, process {state['jvm']}, "
+            f"{state['bytes'] / 2**20:,.0f} MiB, {counted(state['served'], 'command')} served, {using}\n"
         )
     return 0
 
