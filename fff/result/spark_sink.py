@@ -154,8 +154,8 @@ class SparkSink:
             seen, started = source.changes, time.perf_counter()
             try:
                 await self._preview(source, preview)
-            except Exception:  # noqa: BLE001 - what only adds to the display must not cost the result
-                source.preview = None
+            except (FFFError, pa.ArrowException):
+                source.preview = None  # what only adds to the display must not cost the result
             pacer.done(time.perf_counter(), time.perf_counter() - started)
 
     async def _preview(self, source: PartialSource, preview: Preview) -> None:

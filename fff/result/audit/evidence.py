@@ -99,6 +99,8 @@ class RoutingEvidence:
         }
         for _ in range(POOLINGS if self._multiplies() else 0):
             self._pooled = self._by_row()
+        self._single = not self._multiplies(SEVERAL)
+        self._laters: dict[Hop, Passage] = {}
 
     def pooled(self, move: Move) -> float:
         """Fan-out of a move over all states, tuples of one row counting as one; 1 where it was never taken."""
@@ -141,20 +143,19 @@ class RoutingEvidence:
         return np.maximum(came + self._luck[hop] * np.sqrt(others * fanouts * lumps * copies), 0.0)
 
     def _later(self, hop: Hop) -> Passage:
-        """What a move did with tuples of further states, all of which had come to this one too, had they gone this way."""
-        state, move = hop
-        later = Passage()
-        if self._multiplies(SEVERAL):
-            return later  # tuples of further states are several of one here
-        for (other, its), passage in self.flow.passages.items():
-            if (
-                its == move
-                and other != state
-                and other.span & state.span == state.span
-                and other.done & state.done == state.done
-            ):
-                later = later + passage
-        return later
+        """What a move did with tuples of further states, all of which had come to this one too, had they gone this way.
+
+        Nothing where joins make several tuples of one: those of further states are several of one here.
+        """
+        known = self._laters.get(hop)
+        if known is None:
+            (state, move), known = hop, Passage()
+            for (other, its), passage in self.flow.passages.items() if self._single else ():
+                further = other.span & state.span == state.span and other.done & state.done == state.done
+                if its == move and other != state and further:
+                    known = known + passage
+            self._laters[hop] = known
+        return known
 
     def _lump(self, move: Move) -> float:
         """What the number that comes of a tuple varies by, as a multiple of its mean."""

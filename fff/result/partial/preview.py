@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fff.dataflow.plan.expressions import Column, Expr, evaluate_rows
 from fff.errors import QueryError
 from fff.limits import PREVIEW_GROUPS
-from fff.sql.analysis.grouped_select import DISTINCT, Aggregate, GroupedSelect, Sorting
+from fff.sql.analysis.grouped_select import DISTINCT, GroupedSelect, Sorting
 
 #: How aggregates of some rows and of others become those of all.
 _MERGED = {"count": "sum"}
@@ -26,6 +26,9 @@ class Preview:
         self._select = select
         self._keys = [f"k{at}" for at in range(len(select.keys))]
         self._values = [f"v{at}" for at in range(len(select.aggregates))]
+        named = list(zip(self._values, select.aggregates, strict=True))
+        self._plain = [(name, one) for name, one in named if one.function != DISTINCT]
+        self._distinct = [name for name, one in named if one.function == DISTINCT]
         self._groups: pa.Table | None = None
         #: Different values within groups, by the aggregate that counts them.
         self._different: dict[str, pa.Table] = {}
@@ -56,7 +59,7 @@ class Preview:
                 raise QueryError("what is greatest of NaN and numbers is Spark's to say")
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(rows))
         new = pa.table([*columns, ones], names=[*self._keys, *self._values, _ROWS])
-        for name, _ in self._counting_different():
+        for name in self._distinct:
             self._different[name] = self._pairs(name, new)
         groups = self._grouped(new, merging=False)
         if self._groups is not None:
@@ -65,10 +68,6 @@ class Preview:
         if max(len(groups), *map(len, self._different.values()), 0) > PREVIEW_GROUPS:
             raise QueryError("more groups than the engine keeps beside what Spark is given")
 
-    def _counting_different(self) -> list[tuple[str, Aggregate]]:
-        named = zip(self._values, self._select.aggregates, strict=True)
-        return [(name, one) for name, one in named if one.function == DISTINCT]
-
     def _pairs(self, name: str, rows: pa.Table) -> pa.Table:
         """Each value once in each group, those of earlier rows too."""
         before, rows = self._different.get(name), rows.select([*self._keys, name])
@@ -76,25 +75,23 @@ class Preview:
         return both.group_by([*self._keys, name], use_threads=False).aggregate([])
 
     def _grouped(self, rows: pa.Table, *, merging: bool) -> pa.Table:
-        named = zip(self._values, self._select.aggregates, strict=True)
-        plain = [(name, one) for name, one in named if one.function != DISTINCT]
         wanted = [
             (name, _MERGED.get(one.function, one.function) if merging else one.function)
-            for name, one in plain
+            for name, one in self._plain
         ]
         grouped = rows.group_by(self._keys, use_threads=False).aggregate([*wanted, (_ROWS, "sum")])
         columns = [grouped.column(name) for name in self._keys]
         columns += [
             grouped.column(f"{name}_{function}").cast(one.type)
-            for (name, function), (_, one) in zip(wanted, plain, strict=True)
+            for (name, function), (_, one) in zip(wanted, self._plain, strict=True)
         ]
-        names = [*self._keys, *(name for name, _ in plain), _ROWS]
+        names = [*self._keys, *(name for name, _ in self._plain), _ROWS]
         return pa.table([*columns, grouped.column(f"{_ROWS}_sum")], names=names)
 
     def _whole(self, groups: pa.Table) -> pa.Table:
         """Groups with how many different values they have, their columns in order."""
         places = pa.array(np.arange(len(groups)))
-        for name, _ in self._counting_different():
+        for name in self._distinct:
             pairs = self._different[name]
             counts = pc.cast(pc.is_valid(pairs.column(name)), pa.int64())
             nowhere, none = pa.nulls(len(pairs), pa.int64()), pa.repeat(pa.scalar(0, pa.int64()), len(groups))
@@ -124,7 +121,7 @@ class Preview:
 
 def _sorted(rows: pa.Table, order: Sequence[Sorting]) -> pa.Array:
     """The places of rows in Spark's order: NULLs where each key wants them, NaN greater than numbers."""
-    columns, keys = [], list[tuple[str, str]]()
+    columns = []
     for one in order:
         value = _value(one.value, rows)
         falling = "descending" if one.falling else "ascending"

@@ -261,11 +261,9 @@ def _of_many(tree: QueryTree, order: Sequence[Draft], at_hand: frozenset[tuple[s
             ]
         ),
     )
-    if len(tree.scopes) == 1:
-        for draft in order:
-            if draft.above is not None and not draft.helps:
-                text = partial(SelectText.of, statement, tree.scopes[0])
-                upper = with_groups(upper, draft.settled, draft.above, draft.output, text)
+    if len(order) == len(tree.scopes) == 1 and (above := order[0].above) is not None:
+        text = partial(SelectText.of, statement, tree.scopes[0])
+        upper = with_groups(upper, order[0].settled, above, order[0].output, text)
     return Prepared(
         sql=statement.sql,
         blocks=blocks,
