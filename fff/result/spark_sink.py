@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Self, TypeVar
 
@@ -131,7 +131,10 @@ class SparkSink:
             failed(error)
             return
         if refresh:
-            await self._refresh()
+            pacer = RefreshPacer(self._started)
+            with contextlib.suppress(FFFError):  # the final run reports it
+                await self._keep_warm(pacer)
+                await self._refresh(pacer)
 
     async def check(self) -> None:
         """Let Spark, which is up, judge the query, once: types and names of functions are its to judge. Raises SparkError."""
@@ -175,42 +178,48 @@ class SparkSink:
         if len(current.table) or partial is not None:
             self.current = replace(current, partial=partial)
 
-    async def _refresh(self) -> None:
-        """Run the query over the rows so far, as often as costs at most a fifth of the time.
+    async def _keep_warm(self, pacer: RefreshPacer) -> None:
+        """While groups show without Spark, run the query now and then, to be ready when the last row comes, and to know what a row costs.
 
-        Where groups show without Spark, that is to be ready when the last row comes, and to know what a row costs.
+        Raises SparkError.
         """
-        pacer = RefreshPacer(self._started)
-        seen = changes = 0
-        previewed = False
-        while True:
-            if previewed and not self._previewed:
-                seen = changes = 0  # from here on what it finds is shown
-            rows, previewed = self.rows, self._previewed
-            inside = 0 if self._partial is None else self._partial.changes
-            news = rows - seen + inside - changes
-            if previewed:
-                news = rows - seen if rows >= _AGAIN * seen else 0
-            if not pacer.due(time.perf_counter(), news):
+        seen = 0
+        while self._previewed:
+            rows = self.rows
+            if rows >= _AGAIN * seen and pacer.due(time.perf_counter(), rows - seen):
+                seen = rows
+                await self._timed(pacer, self._run(counted=True, settled=None), rows, tells=True)
+            else:
                 await asyncio.sleep(SPARK_POLL_S)
-                continue
-            more, seen, changes, started = rows > seen, rows, inside, time.perf_counter()
-            try:
-                if previewed:
-                    await self._run(counted=True, settled=None)
-                else:
-                    await self._renew(rows, more=more)
-            except FFFError:
-                return  # the final run reports it
-            cost = time.perf_counter() - started
-            self._measured = (cost, rows) if more or self._measured is None else self._measured
-            pacer.done(time.perf_counter(), cost)
-            self.stats = replace(
-                self.stats,
-                start_s=self._spark.start_s,
-                refreshes=self.stats.refreshes + 1,
-                refresh_s=self.stats.refresh_s + cost,
-            )
+
+    async def _refresh(self, pacer: RefreshPacer) -> None:
+        """Run the query over the rows so far, as often as costs at most a fifth of the time. Raises SparkError."""
+        seen = changes = 0
+        while True:
+            rows = self.rows
+            inside = 0 if self._partial is None else self._partial.changes
+            if pacer.due(time.perf_counter(), rows - seen + inside - changes):
+                more, seen, changes = rows > seen, rows, inside
+                await self._timed(pacer, self._renew(rows, more=more), rows, tells=more)
+            else:
+                await asyncio.sleep(SPARK_POLL_S)
+
+    async def _timed(
+        self, pacer: RefreshPacer, run: Coroutine[Any, Any, object], rows: int, *, tells: bool
+    ) -> None:
+        """Count a run of the query over so many rows beside fetching; `tells`: what it takes tells what rows cost."""
+        started = time.perf_counter()
+        await run
+        cost = time.perf_counter() - started
+        if tells or self._measured is None:
+            self._measured = cost, rows
+        pacer.done(time.perf_counter(), cost)
+        self.stats = replace(
+            self.stats,
+            start_s=self._spark.start_s,
+            refreshes=self.stats.refreshes + 1,
+            refresh_s=self.stats.refresh_s + cost,
+        )
 
     @property
     def _previewed(self) -> bool:
