@@ -67,7 +67,7 @@ async def test_a_cursor_of_what_is_wrong_or_not_whole_says_so(publish):
     one = site()
     one.faults[("s", "3")] = 500
     async with standing(publish(one, TABLES)) as server, await server.connect() as client:
-        with pytest.raises(psycopg.errors.SyntaxErrorOrAccessRuleViolation) as error:
+        with pytest.raises(psycopg.errors.UndefinedColumn) as error:
             await client.execute("DECLARE c CURSOR WITH HOLD FOR SELECT nothing FROM web.r")
         assert error.value.diag.statement_position == "39"
         await client.execute("DECLARE c CURSOR WITH HOLD FOR " + JOIN)
