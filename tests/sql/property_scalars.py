@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,9 +14,11 @@ from property_values import LEFT
 
 from fff.dataflow.plan.expressions import Column, Evaluated, evaluate_rows
 from fff.errors import Span, SparkError
+from fff.spark.start.java import find_java
 from fff.sql.analysis.predicates import Translator
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.scalars.coercion import MONTHS
+from fff.sql.scalars.java import running_on
 from fff.sql.scalars.typed import LeftToSparkError, Typed
 from fff.sql.syntax.parse import parse_statement
 
@@ -349,10 +351,14 @@ def written(rng: random.Random, family: str = "", depth: int = 3) -> str:
     return text
 
 
-def translated(text: str) -> Typed:
-    """An expression over the table of hard values as the engine takes it. Raises LeftToSparkError."""
+def translated(text: str, java: int | None = None) -> Typed:
+    """An expression over the table of hard values as the engine takes it beside a Spark on this Java, or on the one that is found.
+
+    Raises LeftToSparkError.
+    """
     statement = parse_statement(f"SELECT {text} AS z FROM t")
-    return Translator(statement, SCOPE).value(statement.tree.expressions[0].this)
+    with running_on(lambda: java or find_java().version):
+        return Translator(statement, SCOPE).value(statement.tree.expressions[0].this)
 
 
 @dataclass(frozen=True)
@@ -364,8 +370,8 @@ class Taken:
     found: Evaluated
 
 
-def taken(texts: Sequence[str], data: pa.Table) -> Iterator[Taken]:
-    """Those of some expressions that the engine takes."""
+def taken(texts: Iterable[str], data: pa.Table, java: int | None = None) -> Iterator[Taken]:
+    """Those of some expressions that the engine takes beside a Spark on this Java, or on the one that is found."""
     columns = [column.combine_chunks() for column in data.columns]
 
     def resolve(column: Column) -> pa.Array:
@@ -373,7 +379,7 @@ def taken(texts: Sequence[str], data: pa.Table) -> Iterator[Taken]:
 
     for text in texts:
         try:
-            value = translated(text)
+            value = translated(text, java)
         except LeftToSparkError:
             continue
         if value.type == MONTHS:  # for which no result has a type

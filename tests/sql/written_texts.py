@@ -165,6 +165,7 @@ def written_text(rng: random.Random) -> str:
             lambda: f"format_string('{_format(rng)}', {text()}, {rng.choice(('i', 'l', 'b', 'NULL'))})",
             lambda: f"printf('{_format(rng)}', {rng.choice(('i8', 'l', '5'))}, {text()}, b)",
             lambda: f"{rng.choice(('json_array_length', 'json_object_keys'))}({_computed(rng, _json(rng))})",
+            lambda: f"get_json_object({_computed(rng, _json(rng))}, '${''.join(rng.choices(_STEPS, k=rng.randint(0, 4)))}')",
             lambda: f"timestampadd({rng.choice(_UNITS)}, {rng.choice(('i8', 'i', '3', '-400'))}, {moment()})",
             lambda: f"dateadd({rng.choice(_UNITS)}, {rng.choice(('i8', 'i16', '3', '-400'))}, {moment()})",
             lambda: f"timestampdiff({rng.choice(_UNITS)}, {moment()}, {moment()})",
@@ -186,6 +187,7 @@ def written_text(rng: random.Random) -> str:
 
 
 # fmt: off
+_STEPS = (".a", ".a", "[0]", "[*]", "[*]", "[1]", "[\\'b\\']", ".é", ".", "[", " .a", ".*")
 _TWICE, _BEHIND, _A, _LUHN, _PAD, _BYTES = "''", "\\'", "'a'", "'79927398713'", ", X'0102'", "X'FEFF0061D83D'"
 _READERS = (
     *("to_timestamp", "try_to_timestamp", "to_date", "try_to_date", "to_timestamp_ntz", "to_timestamp_ltz"),

@@ -5,11 +5,12 @@ A function without a row here, or called with other types, is left to Spark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
 
-from fff.dataflow.plan.expressions import Literal
+from fff.dataflow.plan.expressions import Expr, Literal
 from fff.schema import ArrowType, comparison_kind
 from fff.sql.scalars.coercion import (
     BINARY,
@@ -33,12 +34,15 @@ from fff.sql.scalars.coercion import (
     type_name,
 )
 from fff.sql.scalars.collections import functions as collections
+from fff.sql.scalars.java import writes_shortest
 from fff.sql.scalars.quantities import intervals, numbers
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 from fff.structs import Struct
 
 #: Texts made by a function are no longer than this many times what they are made of.
 _MOST_REPEATED = 1000
+#: Paths into JSON without blanks, which Spark skips here and there, names for all members, and places beyond all arrays.
+_PLAIN_PATH = re.compile(r"(?![^']*[0-9]{10})(?:[^\s*]|\[\*\])*")
 #: Doubles are rounded to so many digits.
 _MOST_PLACES = 15
 
@@ -106,6 +110,7 @@ FUNCTIONS: dict[str, Function] = {
     "quote": _text(),
     "json_array_length": _text(gives=INT),
     "json_object_keys": _text(gives=pa.list_(STRING)),
+    "get_json_object": _text(STRING),
     "space": Function((INT,), STRING),
     "degrees": Function((DOUBLE,), DOUBLE),
     "radians": Function((DOUBLE,), DOUBLE),
@@ -147,7 +152,7 @@ FUNCTIONS: dict[str, Function] = {
 _UNCAST = frozenset(
     {
         *("soundex", "unix_date", "unix_seconds", "unix_millis", "unix_micros"),
-        *("json_array_length", "json_object_keys"),
+        *("json_array_length", "json_object_keys", "get_json_object"),
     }
 )
 #: Functions of texts that go through Python row by row where what says how is computed, too.
@@ -240,11 +245,19 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if name not in _BY_ROW or (name == "instr" and (len(converted) > 2 or converted[1].may_fail)):
             raise LeftToSparkError(f"{name}(…) with computed arguments")
         name += "_by_row"
+    if name == "get_json_object" and not _is_plain_path(converted[1].expr):
+        raise LeftToSparkError("get_json_object(…) with such a path")
     if name in {"repeat", "lpad", "rpad"} and isinstance(converted[1].expr, Literal):
         count = converted[1].expr.value
         if isinstance(count, int) and count > _MOST_REPEATED:
             raise LeftToSparkError(f"{name}(…) of long texts")
     return call(name, converted, function.gives, fails=function.fails)
+
+
+def _is_plain_path(path: Expr) -> bool:
+    """Whether it is sure where a path into JSON leads, and that Spark writes numbers as the engine does."""
+    text = path.value if isinstance(path, Literal) else None
+    return writes_shortest() and (text is None or _PLAIN_PATH.fullmatch(str(text)) is not None)
 
 
 def _plain_name(kind: ArrowType) -> str:

@@ -40,7 +40,6 @@ _RENAMED: dict[type[Node], tuple[str, ...]] = {
     exp.Quantile: ("percentile",),
     exp.ApproxQuantile: ("approx_percentile", "percentile_approx"),
     exp.GroupConcat: ("listagg", "string_agg"),
-    exp.JSONExtractScalar: ("get_json_object",),
     exp.ArrayContains: ("array_contains",),
     exp.ArrayPosition: ("array_position",),
     exp.StrPosition: ("position",),

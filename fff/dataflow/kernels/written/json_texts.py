@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from fff.dataflow.kernels.values import Kernel, Value, as_array, over_unique
+from fff.dataflow.kernels.written.json_paths import Members, Whole, at_path, path_steps
 from fff.schema import ArrowType
 
 _ESCAPE = r"\\(?:[\"\\/bfnrt']|u[0-9a-fA-F]{4})"
@@ -16,86 +18,146 @@ _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
 _TOKEN = re.compile(rf"[ \t\r\n]*+(?:([\[\]{{}},:])|({_TEXT})|({_NUMBER}|true|false|null)(?![A-Za-z0-9_.$]))")
 _ESCAPED = re.compile(r"\\(?:u(....)|(.))", re.DOTALL)
 _MEANS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS = {"true": True, "false": False, "null": None}
 #: Of no more levels, and of numbers of no more digits, does the parser read.
 _DEEPEST, _LONGEST = 1000, 1000
+#: Up to so many brackets no count of levels is needed.
+_SHALLOW = 500
 
 
-def parts(text: str) -> tuple[str, list[str]] | None:
-    """The bracket that a text begins with, and the keys or the number of values in it; None where it is no such JSON."""
-    place, stack, keys, count = 0, "", [], 0
+class NoJsonError(ValueError):
+    """A text does not begin with a JSON value."""
+
+
+def _number(text: str) -> object:
+    if len(text) > _LONGEST and sum(map(str.isdigit, text.removeprefix("-").removeprefix("0."))) > _LONGEST:
+        raise NoJsonError
+    return Whole(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _refuse(_text: str) -> object:
+    raise NoJsonError
+
+
+_STRICT = json.JSONDecoder(
+    object_pairs_hook=Members, parse_int=_number, parse_float=_number, parse_constant=_refuse
+)
+
+
+def read(text: str) -> object:
+    """The value that a text begins with: Members, a list, a text, a Whole, a float, a truth or None.
+
+    Raises:
+        NoJsonError: there is none.
+    """
+    bare = text.lstrip(" \t\r\n")
+    if bare.startswith(("{", "[")) and bare.count("[") + bare.count("{") < _SHALLOW:
+        try:
+            return _STRICT.raw_decode(bare)[0]
+        except ValueError:
+            pass  # with texts in single quotes or with tabs in them it may be one all the same
+    return _read_slowly(bare)
+
+
+def _read_slowly(text: str) -> object:
+    place = 0
+    root: list[object] = []
+    #: What is open, innermost last, and the key that the next value is for.
+    stack: list[list[object]] = [root]
+    keys: list[str | None] = [None]
     expected = "value"
     while True:
         match = _TOKEN.match(text, place)
         if match is None:
-            return None
+            raise NoJsonError
         place = match.end()
         mark, quoted, plain = match.groups()
+        inner = stack[-1]
         if expected in {"value", "value or end"} and (quoted or plain or mark in ("[", "{")):
-            if plain and len(plain) > _LONGEST:
-                return None
-            if not stack and not mark:
-                return None
-            count += len(stack) == 1
+            value: object
             if mark:
-                stack += mark
-                if len(stack) > _DEEPEST:
-                    return None
+                value = [] if mark == "[" else Members()
+            elif quoted:
+                value = _bare(quoted)
+            else:
+                value = _WORDS[plain] if plain in _WORDS else _number(plain)
+            inner.append((keys[-1], value) if isinstance(inner, Members) else value)
+            if isinstance(value, list):
+                stack.append(value)
+                keys.append(None)
+                if len(stack) > _DEEPEST + 1:
+                    raise NoJsonError
                 expected = "value or end" if mark == "[" else "key or end"
                 continue
         elif expected in {"key", "key or end"} and quoted:
-            if len(stack) == 1:
-                keys.append(_read(quoted))
+            keys[-1] = _bare(quoted)
             expected = "colon"
             continue
         elif expected == "colon" and mark == ":":
             expected = "value"
             continue
         elif expected == "more" and mark == ",":
-            expected = "value" if stack[-1] == "[" else "key"
+            expected = "key" if isinstance(inner, Members) else "value"
             continue
         elif mark and mark in "]}" and expected in {"more", "value or end" if mark == "]" else "key or end"}:
-            if stack[-1] != ("[" if mark == "]" else "{"):
-                return None
-            first, stack = stack[0], stack[:-1]
-            if not stack:
-                return first, keys if first == "{" else [""] * count
+            if isinstance(inner, Members) != (mark == "}"):
+                raise NoJsonError
+            stack.pop()
+            keys.pop()
         else:
-            return None
+            raise NoJsonError
+        if len(stack) == 1:
+            if plain and plain not in _WORDS and text[place : place + 1] not in {"", " ", "\t", "\r", "\n"}:
+                raise NoJsonError
+            return root[0]
         expected = "more"
 
 
-def _read(quoted: str) -> str:
-    """A text without its quotes and escapes; halves of characters become question marks, as in Java."""
+def _bare(quoted: str) -> str:
+    """A text without its quotes and escapes."""
     bare = _ESCAPED.sub(
         lambda one: chr(int(one[1], 16)) if one[1] else _MEANS.get(one[2], one[2]), quoted[1:-1]
     )
     return (
-        bare.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
-        if "\\u" in quoted
-        else bare
+        bare.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if "\\u" in quoted else bare
     )
 
 
-def _length(text: str) -> int | None:
-    outline = parts(text)
-    return len(outline[1]) if outline is not None and outline[0] == "[" else None
+def _length(value: object) -> int | None:
+    return len(value) if isinstance(value, list) and not isinstance(value, Members) else None
 
 
-def _keys(text: str) -> list[str] | None:
-    outline = parts(text)
-    return outline[1] if outline is not None and outline[0] == "{" else None
+def _keys(value: object) -> list[str] | None:
+    """The keys of an object, in which halves of characters become question marks, as in Java."""
+    keys = [key for key, _value in value] if isinstance(value, Members) else None
+    return keys and [key.encode("utf-8", "replace").decode() for key in keys]
 
 
-def _of_text(change: Callable[[str], object]) -> Kernel:
-    """A kernel that asks Python about each different text."""
+def _of_each(texts: Value, answer: Callable[[object], object], kind: ArrowType) -> Value:
+    """What Python answers of the JSON in each different text, NULL where there is none."""
 
-    def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
-        return over_unique(
-            as_array(args[0]),
-            lambda one: pa.array([None if each is None else change(each) for each in one.to_pylist()], kind),
-        )
+    def of_text(text: str | None) -> object:
+        try:
+            return None if text is None else answer(read(text))
+        except NoJsonError:
+            return None
 
-    return kernel
+    return over_unique(
+        as_array(texts), lambda one: pa.array([of_text(each) for each in one.to_pylist()], kind)
+    )
 
 
-JSON_TEXTS: dict[str, Kernel] = {"json_array_length": _of_text(_length), "json_object_keys": _of_text(_keys)}
+def _of_value(answer: Callable[[object], object]) -> Kernel:
+    return lambda args, kind: _of_each(args[0], answer, kind)
+
+
+def _at_path(args: Sequence[Value], kind: ArrowType) -> Value:
+    steps = path_steps(args[1].as_py())
+    return _of_each(args[0], lambda value: None if steps is None else at_path(value, steps), kind)
+
+
+JSON_TEXTS: dict[str, Kernel] = {
+    "json_array_length": _of_value(_length),
+    "json_object_keys": _of_value(_keys),
+    "get_json_object": _at_path,
+}
