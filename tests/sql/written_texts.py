@@ -126,7 +126,8 @@ def _computed(rng: random.Random, text: str) -> str:
 
 def _code(rng: random.Random) -> str:
     letters = "abcdABCD+/= \t09%éz"
-    return "".join(rng.choice(letters) for _ in range(rng.randint(0, 9)))
+    # Java up to 17 takes a sign behind `%`.
+    return "".join(rng.choice(letters) for _ in range(rng.randint(0, 9))).replace("%+", "%4")
 
 
 def written_text(rng: random.Random) -> str:

@@ -138,7 +138,6 @@ for _width in (1, 2, 3):
 _WRITERS["EEEE"] = lambda *of: DAY_NAMES[(of[3] + 3) % 7]
 _WRITERS["D"] = lambda *of: str(_of_year(of[0], of[3]))
 _WRITERS["DDD"] = lambda *of: f"{_of_year(of[0], of[3]):03d}"
-_WRITERS["F"] = lambda _, __, day, *___: str((day - 1) % 7 + 1)
 _WRITERS["a"] = lambda *of: "PM" if of[4] >= 12 * _HOUR else "AM"
 for _width in range(1, 10):
     _WRITERS["S" * _width] = lambda *of, width=_width: f"{of[4] % _SECOND:06d}000"[:width]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
@@ -25,6 +24,7 @@ CHARSETS = {
 }
 _MARKS = {"utf-16": (b"\xfe\xff", b"\xff\xfe"), "utf-32": (b"\x00\x00\xfe\xff", b"\xff\xfe\x00\x00")}
 _LITTLE = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+_HEXADECIMAL = re.compile("[0-9A-Fa-f]{2}")
 _BLANKS = b" \t\r\n"
 _DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
@@ -95,31 +95,14 @@ def unescaped(text: str) -> str | None:
             decoded += b" " if letter == "+" else letter.encode()
             place += 1
             continue
-        byte = _byte(text[place + 1 : place + 3])
-        if byte is None:
+        digits = _HEXADECIMAL.match(
+            text, place + 1
+        )  # of ASCII, without a sign, as in newer Java
+        if digits is None:
             return None
-        decoded.append(byte)
+        decoded.append(int(digits[0], 16))
         place += 3
     return decoded.decode("utf-8", "replace")
-
-
-def _byte(digits: str) -> int | None:
-    """Two hexadecimal digits, or one behind a sign, as Java reads numbers: in any script."""
-    if len(digits) != 2 or digits == "--":
-        return None
-    values = [_digit(one) for one in digits.lstrip("+-" if digits[0] in "+-" else "")]
-    if None in values or not values:
-        return None
-    number = int("".join(f"{one:x}" for one in values), 16)
-    return None if digits[0] == "-" and number else number
-
-
-def _digit(letter: str) -> int | None:
-    if "\uff21" <= letter.upper() <= "\uff26":  # A to F, wide
-        return ord(letter.upper()) - 0xFF21 + 10
-    if letter.isascii():
-        return int(letter, 16) if letter in "0123456789abcdefABCDEF" else None
-    return unicodedata.decimal(letter, None) if letter <= "\uffff" else None
 
 
 def _each(change: Callable[..., object], tell: Callable[..., str] | None) -> Kernel:
