@@ -14,7 +14,7 @@ from fff.dataflow.plan.expressions import Column, Expr, evaluate_rows
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.errors import QueryError, Span
 from fff.schema import Field
-from fff.sql.planner.plan import Branch, BranchUnion, Cut
+from fff.sql.planner.plan import MADE, Branch, BranchUnion, Cut
 
 
 class Projection:
@@ -34,16 +34,48 @@ class Projection:
         """
         for condition, place in self._branch.conditions:
             batch = batch.filter(self._value(condition, place, batch))
-        values = map(self._value, self._branch.values, self._branch.places, repeat(batch))
+        made: Sequence[pa.Array] = ()
+        if (generator := self._branch.generator) is not None:
+            opened = self._value(generator.value, generator.place, batch)
+            of_row, made = elements(opened, outer=generator.outer)
+            batch = batch.take(of_row)
+        values = map(self._value, self._branch.values, self._branch.places, repeat(batch), repeat(made))
         return self._cutting.take(pa.RecordBatch.from_arrays(list(values), names=self._names))
 
-    def _value(self, value: Expr, place: Span, batch: pa.RecordBatch) -> pa.Array:
+    def _value(
+        self, value: Expr, place: Span, batch: pa.RecordBatch, made: Sequence[pa.Array] = ()
+    ) -> pa.Array:
+        def of_column(column: Column) -> pa.Array:
+            return made[column.index] if column.alias == MADE else batch.column(column.index)
+
         if isinstance(value, Column):
-            return batch.column(value.index)
-        evaluated = evaluate_rows(value, lambda column: batch.column(column.index), len(batch))
+            return of_column(value)
+        evaluated = evaluate_rows(value, of_column, len(batch))
         if evaluated.failed is not None:
             raise QueryError(evaluated.failed.message, sql=self._sql, span=place)
         return evaluated.values
+
+
+def elements(opened: pa.Array, *, outer: bool) -> tuple[pa.Array, list[pa.Array]]:
+    """Of each element of some arrays or maps: the row that has it, and its place there, then it, or its key and its value.
+
+    With `outer` a row without any has one of NULLs.
+    """
+    lists = opened.cast(pa.list_(_entry(opened.type))) if pa.types.is_map(opened.type) else opened
+    rows = pc.list_parent_indices(lists).to_numpy()
+    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    parts = pc.list_flatten(lists)
+    made = [pa.array(places, pa.int32()), *(parts.flatten() if lists is not opened else [parts])]
+    if outer:
+        bare = np.setdiff1d(np.arange(len(lists)), rows)
+        order = np.argsort(np.concatenate([rows, bare]), kind="stable")
+        made = [part.take(pa.array(order, mask=order >= len(rows))) for part in made]
+        rows = np.concatenate([rows, bare])[order]
+    return pa.array(rows), made
+
+
+def _entry(kind: pa.MapType) -> pa.StructType:
+    return pa.struct([("key", kind.key_type), ("value", kind.item_type)])
 
 
 class Cutting:

@@ -15,6 +15,7 @@ from fff.sql import prepare
 
 #: Answered without Spark.
 ALONE = [
+    "SELECT explode(a) FROM u", "SELECT i, posexplode_outer(a) AS (p, x) FROM u",
     "SELECT i, s FROM r",
     "SELECT 1", "SELECT 1 + 1 AS two", "SELECT NULL, true, 'x', 1.50, -3, 12345678901", "SELECT 1 LIMIT 0",
     "SELECT 1 AS one, s FROM r", "SELECT 'x' AS x FROM r, u WHERE r.i = u.i", "SELECT 5 FROM r LIMIT 2 OFFSET 1",
@@ -49,7 +50,7 @@ NOT_ALONE = [
     "SELECT a[i] FROM (SELECT array(1, 2) AS a, i FROM u) AS t",
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",
-    "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a) FROM u",
+    "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a), explode(a) FROM u", "SELECT explode(array()) FROM u",
     "SELECT uuid()", "SELECT i || l + 1 AS x FROM r", "SELECT i | l & 1 AS x FROM r",  # Spark's operators bind otherwise than the parser's
     "SELECT DISTINCT NULL AS x",
     "(SELECT i FROM r ORDER BY i LIMIT 1) UNION ALL SELECT i FROM u",

@@ -10,7 +10,7 @@ from planner_fakes import DEMO
 from fff.dataflow.plan.expressions import Column, Expr
 from fff.errors import FFFError, Span
 from fff.sql import BlockQuery, Prepared, prepare
-from fff.sql.planner.plan import Cut
+from fff.sql.planner.plan import MADE, Cut
 
 FILE = Path(__file__).with_name("statements.txt")
 CASES = [
@@ -54,7 +54,7 @@ def summary(prepared: Prepared) -> str:
 
 def written(prepared: Prepared, block: int | None, value: Expr, place: Span) -> str:
     """A column by its own name, anything else as it is written."""
-    if block is None or not isinstance(value, Column):
+    if block is None or not isinstance(value, Column) or value.alias == MADE:
         return prepared.sql[place.start : place.end]
     plan = prepared.blocks[block].plan
     return plan.field_of(plan.output[value.index]).name

@@ -7,6 +7,7 @@ Out: the text with names in the places of queries, and those queries planned.
     derived_tables   Queries in FROM that only choose rows and columns, merged into the SELECT around them
     key_columns      Keys that a scanned table computes, as columns of a query over it
     lateral_aliases  Names that a select list gives and uses, as what they stand for
+    lateral_views    Rows that LATERAL VIEW makes, as queries in FROM
     packing          Joins that one eddy does not run among others, written as queries in FROM
     pipes            Pipes, as the SELECT that they mean
     query_tables     Queries that the engine answers, as tables that other blocks scan

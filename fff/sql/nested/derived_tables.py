@@ -140,6 +140,7 @@ class _Merge(Struct, frozen=True):
         must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
         must(not (inner.inner or inner.merged))
         must(inner.flat and inner.sources)
+        must(not any(item.find(exp.UDTF) for item in inner.node.expressions))
         must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
@@ -242,7 +243,9 @@ class _Merge(Struct, frozen=True):
                 stars -= 1
                 must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
                 yield edit(span, ", ".join(self._starred(node)))
-            elif not isinstance(node, exp.Alias):
+            elif not isinstance(
+                node, exp.Alias | exp.Aliases | exp.Explode
+            ):  # whose columns have names of their own
                 yield titled(self.tree.statement, self.scope, node, span)
         must(not stars)  # count(*) and the like
 

@@ -233,6 +233,8 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return bool(sources)  # a row of constants in FROM
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
+    if any(one.find(exp.UDTF) for one in node.expressions):
+        return True  # which makes rows of its own
     if sources and any(one.alias.startswith(ARGUMENT) for one in node.expressions):
         return True  # a column that binds a call, also where it is there for a NULL, as one of a CASE is
     if isinstance(parent, exp.In) and not all(
@@ -313,7 +315,7 @@ def table_of(name: str, planned: Prepared) -> Table | None:
     result = planned.result
     if result is None or any(one.conditions for one in result.branches):
         return None
-    if any(may_fail(value) for one in result.branches for value in one.values):
+    if any(may_fail(value) for one in result.branches for value in one.expressions):
         return None
     names = {one.name.lower() for one in result.fields}
     if len(names) < len(result.fields) or "" in names:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
+import pyarrow as pa
+
 from fff.dataflow.plan.expressions import Column, Expr, columns_of
 from fff.errors import QueryError, Span
 from fff.schema import Field, comparison_kind, result_field
@@ -18,8 +20,8 @@ from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.calls.joined_select import JoinedSelect, is_joinable
-from fff.sql.planner.plan import Branch, BranchUnion, Cut
-from fff.sql.scalars.coercion import MONTHS, VOID, cast, wider
+from fff.sql.planner.plan import MADE, Branch, BranchUnion, Cut, Generator
+from fff.sql.scalars.coercion import INT, MONTHS, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part
 from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError, Typed
@@ -47,18 +49,24 @@ class AnsweredSelect(Struct, frozen=True):
     items: tuple[_Item, ...]
     conditions: tuple[tuple[Expr, Span], ...]
     cut: Cut
+    generator: Generator | None
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The declared columns that its values and conditions need."""
         read = [*(item.value.expr for item in self.items), *(expr for expr, _ in self.conditions)]
-        return tuple(dict.fromkeys(column for one in read for column in sorted(columns_of(one), key=place)))
+        if self.generator is not None:
+            read.append(self.generator.value)
+        columns = (column for one in read for column in sorted(columns_of(one), key=place))
+        return tuple(dict.fromkeys(column for column in columns if column.alias != MADE))
 
     def branch(self, block: int | None, output: Sequence[Column]) -> Branch:
         """Its rows as those of a block with this output."""
 
         def moved(expr: Expr) -> Expr:
-            return map_columns(expr, lambda column: Column(0, output.index(column)))
+            return map_columns(
+                expr, lambda column: column if column.alias == MADE else Column(0, output.index(column))
+            )
 
         return Branch(
             block,
@@ -66,6 +74,7 @@ class AnsweredSelect(Struct, frozen=True):
             tuple(item.span for item in self.items),
             tuple((moved(expr), span) for expr, span in self.conditions),
             self.cut,
+            self.generator and replace(self.generator, value=moved(self.generator.value)),
         )
 
 
@@ -174,8 +183,73 @@ def _answered(
     except QueryError as error:
         raise LeftToSparkError("a select list that cannot be told apart") from error
     translator = Translator(statement, select.block.scope)
-    items = tuple(item for node, span in entries for item in _items(select, translator, node, span))
-    return AnsweredSelect(scope, select, items, tuple(_conditions(statement, select)), cut)
+    generated = {
+        id(node): _Generated.of(translator, node, span) for node, span in entries if _called_generator(node)
+    }
+    if len(generated) > 1:
+        raise LeftToSparkError("several generators")
+    items = tuple(
+        item
+        for node, span in entries
+        for item in (
+            generated[id(node)].items if id(node) in generated else _items(select, translator, node, span)
+        )
+    )
+    generator = next((one.generator for one in generated.values()), None)
+    return AnsweredSelect(scope, select, items, tuple(_conditions(statement, select)), cut, generator)
+
+
+def _called_generator(item: Node) -> exp.Explode | None:
+    """The generator that an entry of a select list is: `explode`, `posexplode`, or one of these that keeps rows without elements."""
+    bare = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
+    return bare if isinstance(bare, exp.Explode) else None
+
+
+class _Generated(Struct, frozen=True):
+    """An entry of the select list that makes rows, and the columns that it makes."""
+
+    generator: Generator
+    items: tuple[_Item, ...]
+
+    @classmethod
+    def of(cls, translator: Translator, item: Node, span: Span) -> _Generated:
+        """Raises LeftToSparkError."""
+        called = _called_generator(item)
+        assert called is not None, "an entry that makes rows"
+        outer = isinstance(called, exp.ExplodeOuter | exp.PosexplodeOuter)
+        try:
+            value = translator.value(called.this)
+        except QueryError as error:
+            raise LeftToSparkError("a name that only Spark resolves") from error
+        kind = value.type
+        if pa.types.is_map(kind):
+            parts = [("key", kind.key_type), ("value", kind.item_type)]
+        elif pa.types.is_list(kind):
+            parts = [("col", kind.value_type)]
+        else:
+            raise LeftToSparkError(f"explode({kind})")
+        if has_part(kind, lambda part: part == VOID):
+            raise LeftToSparkError("elements without a type")
+        columns = [("pos", INT), *parts]
+        first = 0 if isinstance(called, exp.Posexplode) else 1
+        given = [one.name for one in item.expressions] if isinstance(item, exp.Aliases) else [item.alias]
+        names = given if any(given) else [own for own, _ in columns[first:]]
+        if len(names) != len(columns) - first:
+            raise LeftToSparkError("other columns than names")
+        items = tuple(
+            _item(called_so, Typed(Column(MADE, at), columns[at][1]), span)
+            for at, called_so in enumerate(names, first)
+        )
+        return cls(Generator(value.expr, span, outer), items)
+
+
+def _item(name: str, value: Typed, span: Span) -> _Item:
+    if has_part(value.type, lambda kind: kind == MONTHS or (kind == VOID and kind != value.type)):
+        raise LeftToSparkError("what comes from Spark as a text")
+    try:
+        return _Item(result_field(name, value.type), value, span)
+    except ValueError as error:
+        raise LeftToSparkError("a type without a name") from error
 
 
 def _conditions(statement: Statement, select: JoinedSelect) -> Iterator[tuple[Expr, Span]]:
@@ -202,15 +276,10 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         value = translator.value(bare)
     except QueryError as error:
         raise LeftToSparkError("a name that only Spark resolves") from error
-    if has_part(value.type, lambda kind: kind == MONTHS or (kind == VOID and kind != value.type)):
-        raise LeftToSparkError("what comes from Spark as a text")
     statement = translator.statement
     first, end = statement.tokens_at(span)
     name = item.alias or spark_name(bare, statement, (first, end), columns_in(block.scope))
-    try:
-        yield _Item(result_field(name, value.type), value, span)
-    except ValueError as error:
-        raise LeftToSparkError("a type without a name") from error
+    yield _item(name, value, span)
 
 
 def _united(selects: Sequence[AnsweredSelect], cut: Cut) -> EngineAnswer:

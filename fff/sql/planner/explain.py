@@ -13,7 +13,7 @@ from fff.dataflow.plan.plan import AliasPlan, LookupPlan
 from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.constraints import Constraints
 from fff.display.counts import counted
-from fff.sql.planner.plan import BlockQuery, Cut, KeyBinding, LookupBinding, Prepared
+from fff.sql.planner.plan import MADE, BlockQuery, Cut, KeyBinding, LookupBinding, Prepared
 from fff.sql.syntax import params as parameters
 
 _SHOWN_VALUES = 5
@@ -280,7 +280,7 @@ def _above(prepared: Prepared) -> list[str]:
     if (
         len(cuts) == 2
         and not any(cut.distinct for cut in cuts)
-        and all(isinstance(v, Column) for v in values)
+        and all(isinstance(v, Column) and v.alias != MADE for v in values)
     ):
         return []
     lines = []

@@ -35,15 +35,38 @@ class Cut(Struct, frozen=True):
     limit: int | None = None
 
 
+#: In the place of an alias: a column of what a generator makes, which are the place of an element, it, or a key and its value.
+MADE = -1
+
+
+class Generator(Struct, frozen=True):
+    """What makes a row of each element of an array, or of each entry of a map, over the block's output."""
+
+    value: Expr
+    place: Span
+    outer: bool  # of none, a row of NULLs
+
+
 class Branch(Struct, frozen=True):
-    """Rows of a result: one for each row of a block, or, without a block, one that no table makes."""
+    """Rows of a result: one for each row of a block, or, without a block, one that no table makes.
+
+    Where something makes rows of these, one for each of them.
+    """
 
     block: int | None
-    values: tuple[Expr, ...]  # over the block's output: `Column(0, place)`
+    values: tuple[
+        Expr, ...
+    ]  # over the block's output, `Column(0, place)`, and what is made, `Column(MADE, part)`
     places: tuple[Span, ...]  # where they stand in the statement
     #: That the eddy leaves to be evaluated, as they may fail on a row.
     conditions: tuple[tuple[Expr, Span], ...] = ()
     cut: Cut = Cut()
+    generator: Generator | None = None
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """What its values are made of, and what makes rows."""
+        return self.values if self.generator is None else (*self.values, self.generator.value)
 
 
 class BranchUnion(Struct, frozen=True):
@@ -62,6 +85,7 @@ class BranchUnion(Struct, frozen=True):
                     one,
                     places=tuple(map(origin, one.places)),
                     conditions=tuple((expr, origin(span)) for expr, span in one.conditions),
+                    generator=one.generator and replace(one.generator, place=origin(one.generator.place)),
                 )
                 for one in self.branches
             ),

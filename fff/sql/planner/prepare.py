@@ -22,6 +22,7 @@ from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.lateral_aliases import without_lateral_aliases
+from fff.sql.nested.lateral_views import without_lateral_views
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
@@ -259,7 +260,16 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
 
 def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Iterator[Rewritten]:
     """The statement in other words: rows as tables, halves of FULL JOIN, queries merged and queries as tables."""
-    for rewrite in (spelled_out, without_lateral_aliases, with_columns, members, as_exists, by_key, halved):
+    for rewrite in (
+        spelled_out,
+        without_lateral_views,
+        without_lateral_aliases,
+        with_columns,
+        members,
+        as_exists,
+        by_key,
+        halved,
+    ):
         with suppress(QueryError):
             other = rewrite(text)
             if other is not None:

@@ -95,9 +95,7 @@ def unescaped(text: str) -> str | None:
             decoded += b" " if letter == "+" else letter.encode()
             place += 1
             continue
-        digits = _HEXADECIMAL.match(
-            text, place + 1
-        )  # of ASCII, without a sign, as in newer Java
+        digits = _HEXADECIMAL.match(text, place + 1)  # of ASCII, without a sign, as in newer Java
         if digits is None:
             return None
         decoded.append(int(digits[0], 16))

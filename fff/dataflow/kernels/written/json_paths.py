@@ -28,7 +28,7 @@ _WIDE, _HALF = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]"), re.compile("[
 _LEAST, _MOST = 1e-3, 1e7
 
 
-class Members(list[tuple[str, object]]):
+class JsonObject(list[tuple[str, object]]):
     """The keys and values of a JSON object, in their order; a key may occur more than once."""
 
 
@@ -68,7 +68,7 @@ class _Output(list[str]):
             one = left.pop()
             if isinstance(one, _Mark):
                 parts.append(one)
-            elif isinstance(one, Members):
+            elif isinstance(one, JsonObject):
                 comma = ("", *repeat(",", len(one)))
                 members = (
                     (_Mark(before), key, _Mark(":"), each)
@@ -98,7 +98,7 @@ def _follow(value: object, steps: list[Step], style: Style, output: _Output) -> 
     if not steps:
         return _put_down(value, style, output)
     step, *further = steps
-    if isinstance(value, Members):
+    if isinstance(value, JsonObject):
         return isinstance(step, str) and any(
             _follow(each, further, style, output) for key, each in value if key == step and each is not None
         )
@@ -136,7 +136,7 @@ def _put_down(value: object, style: Style, output: _Output) -> bool:
 
 
 def _is_array(value: object) -> bool:
-    return isinstance(value, list) and not isinstance(value, Members)
+    return isinstance(value, list) and not isinstance(value, JsonObject)
 
 
 class _Mark(str):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from fff.dataflow.kernels.values import Kernel, Value, as_array, over_unique
-from fff.dataflow.kernels.written.json_paths import Members, Whole, at_path, path_steps
+from fff.dataflow.kernels.written.json_paths import JsonObject, Whole, at_path, path_steps
 from fff.schema import ArrowType
 
 _ESCAPE = r"\\(?:[\"\\/bfnrt']|u[0-9a-fA-F]{4})"
@@ -40,12 +40,12 @@ def _refuse(_text: str) -> object:
 
 
 _STRICT = json.JSONDecoder(
-    object_pairs_hook=Members, parse_int=_number, parse_float=_number, parse_constant=_refuse
+    object_pairs_hook=JsonObject, parse_int=_number, parse_float=_number, parse_constant=_refuse
 )
 
 
 def read(text: str) -> object:
-    """The value that a text begins with: Members, a list, a text, a Whole, a float, a truth or None.
+    """The value that a text begins with: JsonObject, a list, a text, a Whole, a float, a truth or None.
 
     Raises:
         NoJsonError: there is none.
@@ -76,12 +76,12 @@ def _read_slowly(text: str) -> object:
         if expected in {"value", "value or end"} and (quoted or plain or mark in ("[", "{")):
             value: object
             if mark:
-                value = [] if mark == "[" else Members()
+                value = [] if mark == "[" else JsonObject()
             elif quoted:
                 value = _bare(quoted)
             else:
                 value = _WORDS[plain] if plain in _WORDS else _number(plain)
-            inner.append((keys[-1], value) if isinstance(inner, Members) else value)
+            inner.append((keys[-1], value) if isinstance(inner, JsonObject) else value)
             if isinstance(value, list):
                 stack.append(value)
                 keys.append(None)
@@ -97,10 +97,10 @@ def _read_slowly(text: str) -> object:
             expected = "value"
             continue
         elif expected == "more" and mark == ",":
-            expected = "key" if isinstance(inner, Members) else "value"
+            expected = "key" if isinstance(inner, JsonObject) else "value"
             continue
         elif mark and mark in "]}" and expected in {"more", "value or end" if mark == "]" else "key or end"}:
-            if isinstance(inner, Members) != (mark == "}"):
+            if isinstance(inner, JsonObject) != (mark == "}"):
                 raise NoJsonError
             stack.pop()
             keys.pop()
@@ -124,12 +124,12 @@ def _bare(quoted: str) -> str:
 
 
 def _length(value: object) -> int | None:
-    return len(value) if isinstance(value, list) and not isinstance(value, Members) else None
+    return len(value) if isinstance(value, list) and not isinstance(value, JsonObject) else None
 
 
 def _keys(value: object) -> list[str] | None:
     """The keys of an object, in which halves of characters become question marks, as in Java."""
-    keys = [key for key, _value in value] if isinstance(value, Members) else None
+    keys = [key for key, _value in value] if isinstance(value, JsonObject) else None
     return keys and [key.encode("utf-8", "replace").decode() for key in keys]
 
 
