@@ -86,7 +86,9 @@ class PostgresDialect:
             column = replace(_column(row), name=str(row["called"]))
             if column.name in types:
                 name_there = str(row["name"])
-                text = quoted(name_there) if types[column.name] == "binary" else _text(name_there)
+                text = (
+                    quoted(name_there) if types[column.name] == "binary" else _text(name_there, row["type"])
+                )
                 column = column.declared(types[column.name], text)
             columns.append(column)
         by_name = {column.name: column for column in columns}
@@ -130,7 +132,7 @@ class PostgresDialect:
 def _column(row: Mapping[str, object]) -> DatabaseColumn:
     """A column as the catalog describes it; what has no type of ours is read as the text that the server makes of it."""
     name, kind = str(row["name"]), str(row["type"])
-    this, text = quoted(name), _text(name)
+    this, text = quoted(name), _text(name, kind)
     about: dict[str, Any] = {"key": row["pk"], "filled": bool(row["filled"])}
     if kind in _WHOLE:
         about |= {"compared": this, "cast": "int8", "operators": ("=", "<>", *_RANGES), "order": this}
@@ -174,7 +176,9 @@ def _decimal(modifier: int) -> str | None:
     return f"decimal({precision},{scale})"
 
 
-def _text(name: str) -> str:
+def _text(name: str, kind: object) -> str:
+    if kind == "inet":  # its cast has a length behind single addresses, which the server does not show
+        return f"(to_json({quoted(name)}) #>> '{{}}')"
     return f"CAST({quoted(name)} AS text)"
 
 

@@ -34,6 +34,11 @@ from fff_sources.adbc.spec import AdbcSpec, AdbcTable, read_adbc
 from fff_sources.adbc.sqlite import SqliteDialect
 from fff_sources.http.spec.settings import missing_secrets
 
+#: What to do about what was refused.
+_REFUSED = {
+    "login": "see whether the user and the password in `uri` are right, and whether the server lets them in from here",
+    "reading": "the user of `uri` may not read it: GRANT SELECT on it, or name columns that may be read",
+}
 _DIALECTS: dict[str, Dialect] = {"sqlite": SqliteDialect(), "postgresql": PostgresDialect()}
 #: Keys of several columns in one request: each is a condition of its own in SQLite.
 _MOST_JOINT = 200
@@ -292,7 +297,10 @@ class AdbcSource:
                     continue
                 meter.failed += 1
                 message = f"the database says: {self._context.client.redactor.text(str(error))}"
-                hint = "see whether it is there, and whether `uri` and `tables` in the spec are right"
+                hint = _REFUSED.get(
+                    error.refused or "",
+                    "see whether it is there, and whether `uri` and `tables` in the spec are right",
+                )
                 raise SourceError(message, source=self.name, table=table, hint=hint) from None
             return
 

@@ -192,6 +192,9 @@ class FilesSource(HttpSource):
         if schemas := await self._schemas(name, urls):
             with self._explaining(name):
                 columns, self._unknown[name] = columnar.columns_of(schemas)
+            if unknown := not columns and self._unknown[name]:
+                text = "SQL has no type for " + ", ".join(f"{one} ({kind})" for one, kind in unknown.items())
+                raise SourceError(text, source=self.name, table=name, hint="no other column is in the file")
             return columns
         several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
         file_columns, sheets = kinds.FileColumns(_endpoint(table)), []
@@ -257,9 +260,12 @@ class FilesSource(HttpSource):
         except (OSError, pa.ArrowException, columnar.DifferentTypesError) as error:
             form = format_of(self._declared.tables[name])
             text = f"not valid {form}: {self._context.client.redactor.text(' '.join(str(error).split()))}"
+            hint = "look into the file; `columns` of a spec of `type: files` say which types they should have"
             if isinstance(error, columnar.DifferentTypesError):
                 text = str(error)
-            hint = "look into the file; `columns` of a spec of `type: files` say which types they should have"
+            elif "would lose data" in str(error):
+                text = f"SQL's type cannot hold a value: {' '.join(str(error).split())}"
+                hint = "leave the column out of the statement, or cast it where the file is made"
             raise SourceError(text, source=self.name, table=name, hint=hint) from None
 
     def _folders(self, name: str) -> list[tuple[str, dict[str, str | None]]]:
