@@ -212,3 +212,7 @@ def test_dates_that_python_has_not(connection) -> None:
     result = connection.sql("SELECT * FROM t WHERE day > DATE '2024-01-01'")
     assert result.complete
     assert result.to_arrow().column("day").cast(pa.int32()).to_pylist() == [2_932_897, 10**8]
+    assert "10000-01-01" in repr(result)
+    assert "10000-01-01" in result._repr_html_()
+    with pytest.raises(UsageError, match="Python has no value"):
+        list(result)
