@@ -100,7 +100,8 @@ class FilesSource(HttpSource):
         What the name of a folder says holds for its files, whatever they say themselves (as in Spark).
         """
         planned = self._planned[table.name]
-        wanted = [one for one in self._values_of(planned.table) if may_hold(one[1], table.quals)]
+        every = self._values_of(planned.table)
+        wanted = [one for one in every if may_hold(one[1], table.quals)]
         fields = [field for column in columns if (field := planned.table.column(column)) is not None]
         if await self._schemas(table.name, [url for url, _ in wanted]):
             async with contextlib.aclosing(
@@ -110,7 +111,7 @@ class FilesSource(HttpSource):
                     yield page
             return
         # Of several files whose columns nobody declares, one may lack what another has.
-        undeclared = self._declared.tables[table.name].columns is None and len(wanted) > 1
+        undeclared = self._declared.tables[table.name].columns is None and len(every) > 1
         absent = (
             dict.fromkeys(columns)
             if undeclared and all(is_local(url, self._base) for url, _ in wanted)
