@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import fff
 from fff.errors import SourceError
+from fff_sources.http.columnar import read_columns, read_schema
 from tests.sources.local import rows
 
 CSV = b"zip,n\n00501,1\n94704,2\n"
@@ -79,3 +81,18 @@ async def test_columns_that_sql_has_no_type_for_are_told_where_there_are_no_othe
     for name, said in {"d": r"no type for d \(duration", "t": "cannot hold a value"}.items():
         with pytest.raises(SourceError, match=said):
             await rows(folder, f"SELECT * FROM '{name}.parquet'")
+
+
+@pytest.mark.parametrize("name", ["'t.parquet'", "f.t", "parquet.`t.parquet`"])
+async def test_times_as_spark_writes_them_are_not_bound_by_nanoseconds(folder: Path, name: str) -> None:
+    times = [dt.datetime(2024, 1, 2, 3, 4, 5, 6), dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1), None]  # noqa: DTZ001 - without a zone
+    kept = pa.table({"k": range(4), "t": pa.array(times, pa.timestamp("us"))})
+    pa.parquet.write_table(kept, folder / "t.parquet", use_deprecated_int96_timestamps=True)
+    spec = folder / "fff.yaml"
+    spec.write_text("{version: 1, sources: {f: {type: files, tables: {t: t.parquet}}}}")
+    assert await rows(folder, f"SELECT k, t FROM {name}", str(spec)) == list(enumerate(times))
+    found = f"SELECT k FROM {name} WHERE t > TIMESTAMP_NTZ '2025-01-01 00:00:00'"
+    assert await rows(folder, found, str(spec)) == [(1,)]
+    assert read_schema((folder / "t.parquet").read_bytes()).field("t").type == pa.timestamp("us")
+    held = read_columns((folder / "t.parquet").read_bytes(), ["t"])
+    assert held.column("t").to_pylist() == times
