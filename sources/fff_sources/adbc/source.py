@@ -244,6 +244,9 @@ class AdbcSource:
         if place := pc.max(wrong).as_py():
             column = asked.columns[place - 1]
             message = f"a value of {column.name!r} is no {column.type}"
+            if column.type == "string":  # of SQLite, which has any value in any column
+                message = f"a value of {column.name!r} is a BLOB, in a column of texts"
+                hint = "declare the column as binary: tables: {TABLE: {columns: {NAME: binary}}}"
             raise SourceError(message, source=self.name, table=table.name, hint=hint)
         arrays = []
         for place, column in enumerate(asked.columns):
