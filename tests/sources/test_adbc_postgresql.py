@@ -302,6 +302,26 @@ async def test_what_no_type_of_ours_holds_is_an_error(
             await run(federation, f"SELECT {column} FROM odd_times")
 
 
+async def test_domains_of_domains_are_what_these_are_made_from(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    statements = (
+        "CREATE DOMAIN price AS numeric(5,2)",
+        "CREATE DOMAIN fine AS price",
+        "CREATE DOMAIN finer AS fine CHECK (value > 0)",
+        "CREATE DOMAIN word AS varchar(9)",
+        "CREATE TABLE doms (a price, b finer, c word, d int)",
+        "INSERT INTO doms VALUES (1.5, 20.5, 'x', 3)",
+    )
+    with dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+    async with opened(tmp_path, SPEC, DB=server.uri) as federation:
+        assert len(await answer(federation, "SELECT * FROM doms WHERE b > 9")) == 1
+        (table,) = federation.catalog.find(["db", "doms"])
+        assert [one.type for one in table.columns] == ["decimal(5,2)", "decimal(5,2)", "string", "int"]
+
+
 async def test_who_may_not_read_is_told_so(server: PostgresServer, tmp_path: Path) -> None:
     with dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")

@@ -34,14 +34,20 @@ _IN_PATH = "pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', 'info
 # A table with heirs has their rows as well, and its primary key does not hold for those.
 _COLUMNS = """SELECT CAST(n.nspname AS text) AS "schema", CAST(a.attname AS text) AS name,
   CAST(COALESCE(b.typname, t.typname) AS text) AS type,
-  CASE WHEN b.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END AS modifier,
+  COALESCE(b.modifier, a.atttypmod) AS modifier,
   a.attnotnull AND c.relkind <> 'f' AS filled, COALESCE(co.collisdeterministic, true) AS is_deterministic,
   co.oid IN (950, 951) AS by_bytes, current_setting('server_encoding') AS encoding,
   COALESCE(array_position(CAST(i.indkey AS int2[]), a.attnum) - array_lower(CAST(i.indkey AS int2[]), 1) + 1, 0) AS pk
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-LEFT JOIN pg_catalog.pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
+LEFT JOIN LATERAL (
+  WITH RECURSIVE d AS (
+    SELECT t.typbasetype AS base, t.typtypmod AS modifier WHERE t.typtype = 'd'
+    UNION ALL
+    SELECT i.typbasetype, CASE WHEN d.modifier < 0 THEN i.typtypmod ELSE d.modifier END
+    FROM d JOIN pg_catalog.pg_type i ON i.oid = d.base WHERE i.typtype = 'd')
+  SELECT i.typname, d.modifier FROM d JOIN pg_catalog.pg_type i ON i.oid = d.base WHERE i.typtype <> 'd') b ON true
 LEFT JOIN pg_catalog.pg_collation co ON co.oid = a.attcollation
 LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary AND i.indisvalid
   AND (c.relkind = 'p' OR NOT c.relhassubclass)
