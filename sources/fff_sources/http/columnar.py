@@ -37,7 +37,7 @@ def read_alone(schema: pa.Schema, places: Collection[int]) -> list[str] | None:
     return None if any(alike) else [schema.names[place] for place in sorted(places)]
 
 
-#: In nanoseconds, as Arrow has it, the times that Spark writes end in the year 2262, and 9999-12-31 becomes another.
+#: In nanoseconds, as Arrow has them, times that Spark writes end in 2262: 9999-12-31 would be another.
 INT96_UNIT = "us"
 
 
