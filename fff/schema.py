@@ -280,3 +280,14 @@ def distinct_names(names: Iterable[str], fold: Callable[[str], str] = str.lower)
         given.add(fold(chosen))
         distinct.append(chosen)
     return distinct
+
+
+def shown_values(column: pa.Array) -> list[object]:
+    """What a column has, for people to look at: Python has no dates beyond the year 9999 or before the first."""
+    try:
+        values: list[object] = column.to_pylist()
+    except (OverflowError, ValueError):
+        if len(column) > 1:
+            return [value for place in range(len(column)) for value in shown_values(column.slice(place, 1))]
+        return ["…" if pa.types.is_nested(column.type) else column.cast(pa.string())[0].as_py()]
+    return values

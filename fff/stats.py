@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -95,6 +95,7 @@ class AccessMeter:
     bare_replies: int = 0  # of these: such as say by their status alone that there are no rows
     alike: bool = True  # whether all others had one and the same body
     _body: int | None = None
+    _variants: dict[int, Mapping[str, object]] = field(default_factory=dict, repr=False)
 
     def replied(self, body: Hashable | None) -> None:
         """A lookup was answered with this body; None where the status alone says that there are no rows."""
@@ -105,6 +106,15 @@ class AccessMeter:
             digest = hash(body)
             self.alike = self._body in (None, digest)
             self._body = digest
+
+    def variant_came(self, variant: Mapping[str, object], records: int, table: str) -> None:
+        """Records came, of this digest, for one of the values of columns that a table is asked for apart."""
+        if self._variants.setdefault(records, variant) != variant:
+            names = " and ".join(variant)
+            self.warn(
+                f"{table}: for two values of {names} the very same records came: if the source does not look at "
+                f"{names}, its rows are here as often as it was asked"
+            )
 
     @property
     def resumes_in(self) -> float | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table, safe_text
 from fff.errors import UsageError
+from fff.schema import shown_values
 from fff.stats import Missing
 from fff.version import how_to_install
 
@@ -165,7 +166,7 @@ class Result(Ended):
         return int(self._table.num_rows)
 
     def __repr__(self) -> str:
-        few = _tuples(self._table.slice(0, _TEXT_ROWS))
+        few = _tuples(self._table.slice(0, _TEXT_ROWS), shown_values)
         lines = [self.columns, *([safe_text(value, _TEXT_WIDTH) for value in row] for row in few)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         text = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
@@ -176,7 +177,7 @@ class Result(Ended):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         shown = f" ({SHOWN_ROWS:,} shown)" if len(self) > SHOWN_ROWS else ""
-        rows = _tuples(self._table.slice(0, SHOWN_ROWS))
+        rows = _tuples(self._table.slice(0, SHOWN_ROWS), shown_values)
         return html_table(self.columns, rows, self._closing_line(shown))
 
     def _closing_line(self, shown: str) -> str:
@@ -184,7 +185,13 @@ class Result(Ended):
         return rows if self.complete else f"{rows}, incomplete: {self._outcome.reason}"
 
 
-def _tuples(table: ArrowTable) -> Iterator[tuple[Any, ...]]:
+def _tuples(
+    table: ArrowTable, values: Callable[[pa.Array], list[object]] = pa.Array.to_pylist
+) -> Iterator[tuple[Any, ...]]:
     for batch in table.to_batches():
-        columns = [column.to_pylist() for column in batch.columns]
+        try:
+            columns = [values(column) for column in batch.columns]
+        except (OverflowError, ValueError) as error:  # beyond the years 1 to 9999
+            hint = "to_arrow() has it, and CAST(… AS string) makes a text of it"
+            raise UsageError(f"Python has no value for one of the result's: {error}", hint=hint) from error
         yield from zip(*columns, strict=True)

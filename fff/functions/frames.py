@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 
 import pyarrow as pa
 
@@ -57,8 +58,12 @@ def _arrow(name: str, frame: object) -> pa.Table:
         frame = frame.lazy().collect()  # type: ignore[attr-defined]
     collect = getattr(frame, "toArrow", None)  # a frame of Spark
     try:
+        if isinstance(frame, dict) or hasattr(
+            frame, "iloc"
+        ):  # of pandas: arrays that the program may write to
+            frame = deepcopy(frame)
         rows = pa.table(collect() if callable(collect) else frame)
-    except (TypeError, ValueError) as error:  # so are those of Arrow
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise UsageError(
             f"{name}: {type(frame).__name__} is no frame that can be read: {error}",
             hint="Arrow, pandas, polars and Spark frames and DuckDB relations can; to_frame() makes one of a series",

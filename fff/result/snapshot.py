@@ -20,6 +20,7 @@ from fff.policies import Preference
 from fff.result.statistics import access_stats, stem_stats
 from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import Meters
+from fff.schema import shown_values
 from fff.sql.planner.plan import Prepared
 from fff.stats import MISSING, AccessMeter, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
 from fff.structs import Struct, replace
@@ -265,6 +266,6 @@ def _conflict(conflict: Conflict, table: Table) -> str:
 def _rows_of(batches: Sequence[pa.RecordBatch]) -> _Rows:
     rows: list[tuple[object, ...]] = []
     for batch in batches:
-        columns = [column.to_pylist() for column in batch.slice(max(0, len(batch) - SAMPLE_ROWS)).columns]
+        columns = [shown_values(column) for column in batch.slice(max(0, len(batch) - SAMPLE_ROWS)).columns]
         rows += zip(*columns, strict=True)
     return tuple(rows)

@@ -12,7 +12,8 @@ from fff.web.types import HostPolicy, Request
 RETRIED = frozenset({408, 425, 429})
 
 
-#: What to do where a proxy refuses, by its status.
+#: What to do where a proxy refuses, and by its status.
+PROXY = "see network.proxy under the source's client, or HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, and whom the proxy lets through"
 PROXY_HINTS = {
     407: "the proxy wants a name and a password that it knows: HTTP_PROXY and HTTPS_PROXY may hold them (http://name:password@proxy:3128)"
 }

@@ -31,7 +31,7 @@ from fff.version import how_to_install
 from fff.web.addresses import SOCKS, CertificateFileError, is_private_address, is_private_name, trust_of
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.clock import Deadline, Deadlines
-from fff.web.retry import PROXY_HINTS, is_whole
+from fff.web.retry import PROXY, PROXY_HINTS, is_whole
 from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Outgoing, RawResponse, Request
 
 USER_AGENT = "fff/0.1 (federated SQL client)"
@@ -157,19 +157,20 @@ class Network:
         except aiohttp.InvalidURL as error:
             raise WireError("not a usable URL", again=False) from error
         except UnixClientConnectorError as error:
-            why = error.os_error.strerror or "nothing listens"
-            raise WireError(f"cannot connect: {error.path}: {why}", again=True) from error
+            why = f"{error.path}: {error.os_error.strerror or 'nothing listens'}"
+            raise WireError(f"cannot connect: {why}", again=True) from error
         except aiohttp.ClientHttpProxyError as error:
-            said, hint = f"{error.status} {error.message}", PROXY_HINTS.get(error.status)
+            said, hint = f"{error.status} {error.message}", PROXY_HINTS.get(error.status, PROXY)
             raise WireError(f"the proxy answers {said}", again=False, hint=hint) from error
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, PrivateAddressError):
                 hint = "if the host is meant to be there, say so in the spec: client.private_network: true"
                 raise WireError(f"refused to connect: {error.os_error}", again=False, hint=hint) from error
-            whom = " to the proxy" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-            raise WireError(f"cannot connect{whom}: {_refusal(error)}", again=True) from error
+            hint = PROXY if isinstance(error, aiohttp.ClientProxyConnectionError) else None
+            whom = " to the proxy" if hint else ""
+            raise WireError(f"cannot connect{whom}: {_refusal(error)}", again=True, hint=hint) from error
         except _socks_failures() as error:
-            raise WireError(f"the proxy refuses: {_plain(error)}", again=True) from error
+            raise WireError(f"the proxy refuses: {_plain(error)}", again=True, hint=PROXY) from error
         except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
             text, hint = f"connection broken: {_plain(error)}", None
             if isinstance(error.__cause__, BadStatusLine):
@@ -359,16 +360,15 @@ def _socks(proxy: str, fresh: bool) -> aiohttp.BaseConnector:
         import aiohttp_socks  # noqa: PLC0415 - an extra
 
         kind, _, rest = proxy.partition("://")
-        connector: aiohttp.BaseConnector = aiohttp_socks.ProxyConnector.from_url(
-            f"{kind[:6]}://{rest}", rdns=True, force_close=fresh, limit=0, limit_per_host=0
-        )
+        way = f"{kind[:6]}://{rest}"
+        limits = {"force_close": fresh, "limit": 0, "limit_per_host": 0}
+        return aiohttp_socks.ProxyConnector.from_url(way, rdns=True, **limits)
     except ImportError as error:
         raise WireError(
             "no way through a SOCKS proxy without aiohttp-socks", again=False, hint=how_to_install("socks")
         ) from error
     except ValueError as error:
         raise WireError("the SOCKS proxy is no usable URL", again=False) from error
-    return connector
 
 
 def _socks_failures() -> tuple[type[Exception], ...]:

@@ -228,6 +228,20 @@ def test_lines_and_types_that_somebody_else_wrote_stay_as_they_are(desk: Desk) -
     assert pq.read_table("y.parquet").to_pydict() == {"id": [7, 1], "name": ["seven", "ONE"]}
 
 
+@pytest.mark.parametrize("out", [*(f"r.{form}" for form in FORMS), "r/"])
+def test_all_rows_of_a_key_are_counted_as_replaced_by_the_one_that_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("id,v\n1,a\n2,b\n2,bb\n2,bbb\n")
+    assert fff(["query", "SELECT * FROM 't.csv'", "-O", out]) == 0
+    (tmp_path / "t.csv").write_text("id,v\n2,c\n5,d\n")
+    for said in ("1 added, 3 replaced by 1, 3 rows", "0 added, 2 replaced, 3 rows"):
+        capsys.readouterr()
+        assert fff(["query", "SELECT * FROM 't.csv'", "-O", out, "--upsert", "id"]) == 0
+        assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("out", ["r.parquet", "r/"])
 def test_lists_and_maps_are_added_to_parquet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str

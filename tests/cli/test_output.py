@@ -130,6 +130,14 @@ def test_timestamps_carry_their_offset():
     assert written("csv", batch) == b"at,s\n1970-01-01T05:30:00+05:30,1970-01-01T00:00:00\n"
 
 
+def test_years_that_arrow_does_not_write():
+    days = pa.array([10**8, None, 1, -(10**8)], pa.date32())
+    assert texts(days).to_pylist() == ["+275760-09-13", None, "1970-01-02", "-271821-04-20"]
+    moments = pa.array([9 * 10**18, None, 1], pa.timestamp("us"))
+    assert texts(moments).to_pylist() == ["+287168-08-24T16:00:00", None, "1970-01-01T00:00:00.000001"]
+    assert texts(moments.cast(pa.timestamp("us", "UTC")))[0].as_py() == "+287168-08-24T16:00:00Z"
+
+
 def of_every_second(kind):
     """Timestamps with and without fractions, before and after 1970, far off, NULL."""
     rng = random.Random(4)

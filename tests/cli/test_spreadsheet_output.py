@@ -80,6 +80,17 @@ def test_what_a_cell_keeps_is_a_value_and_the_rest_is_text(aside: Path) -> None:
     assert book.get_sheet_by_index(0).to_python() == CELLS
 
 
+def test_dates_that_python_has_not_are_texts() -> None:
+    days = pa.array([2_932_897, 10**8], pa.date32())
+    out = io.BytesIO()
+    to = writer("xlsx", out, None)
+    to.begin(pa.schema([("d", days.type)]))
+    to.write(pa.record_batch({"d": days}))
+    to.end()
+    sheet = CalamineWorkbook.from_filelike(io.BytesIO(out.getvalue())).get_sheet_by_index(0)
+    assert sheet.to_python() == [["d"], ["10000-01-01"], ["+275760-09-13"]]
+
+
 def test_a_run_that_fails_leaves_nothing(aside: Path) -> None:
     to = writer("xlsx", io.BytesIO(), None)
     to.begin(BATCH.schema)

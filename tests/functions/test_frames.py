@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -176,6 +177,8 @@ def test_a_frame_joins_with_a_file(connection, tmp_path) -> None:
             r"t\.a: no Spark SQL type",
         ),
         ("t", pd.Series([1]), "to_frame"),
+        ("t", pd.DataFrame({"a": [1, 2**70]}, dtype=object), "is no frame that can be read"),
+        ("t", pd.DataFrame({"a": [1 + 2j]}), "is no frame that can be read"),
         ("t", [{"a": 1}], "is no frame"),
         ("a b", ARROW, "cannot be called"),
     ],
@@ -189,3 +192,27 @@ def test_a_table_is_not_called_like_a_function(connection) -> None:
     connection.register("small", lambda n: n < 2, arguments={"n": "bigint"}, returns="boolean")
     with pytest.raises(UsageError, match="a function is called small"):
         connection.register_table("small", ARROW)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, dict])
+def test_a_frame_that_is_written_to_stays_as_it_was_registered(connection, frame) -> None:
+    numbers = np.array([1.0, 2.0])
+    connection.register_table("t", frame({"v": numbers, "k": ["a", "b"]}))
+    whole = pd.DataFrame({"v": [1.0, 2.0], "k": ["a", "b"]})
+    connection.register_table("u", whole)
+    numbers[0], whole.loc[0, "v"], whole.loc[0, "k"] = 7.0, 7.0, "z"
+    for table in ("t", "u"):
+        assert rows(connection, f"SELECT v, k FROM {table}") == [{"v": 1.0, "k": "a"}, {"v": 2.0, "k": "b"}]
+
+
+def test_dates_that_python_has_not(connection) -> None:
+    days = pa.array([2_932_897, None, -735_000, 10**8], pa.date32())
+    frame = pa.table({"k": [1, 2, 3, 4], "day": days, "many": pa.array([[10**8]] * 4, pa.list_(pa.date32()))})
+    connection.register_table("t", frame)
+    result = connection.sql("SELECT * FROM t WHERE day > DATE '2024-01-01'")
+    assert result.complete
+    assert result.to_arrow().column("day").cast(pa.int32()).to_pylist() == [2_932_897, 10**8]
+    assert "10000-01-01" in repr(result)
+    assert "10000-01-01" in result._repr_html_()
+    with pytest.raises(UsageError, match="Python has no value"):
+        list(result)

@@ -62,6 +62,9 @@ INSERT INTO odd_times VALUES (1, '2024-01-01', 1), (2, 'infinity', 2), (3, '2024
 """
 
 
+ADDRESSES = ["10.0.0.1", "10.0.0.1/8", "2001:db8::/32", "::1"]
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
     with postgres_server() as running:
@@ -188,6 +191,23 @@ async def test_each_type_is_read_and_compared(server: PostgresServer, tmp_path: 
             assert [name for (name,) in rows] == expected, condition
 
 
+@pytest.mark.parametrize("declared", ["", "{tables: {ips: {columns: {ip: string}}}, "])
+async def test_addresses_are_written_as_the_server_shows_them(
+    server: PostgresServer, tmp_path: Path, declared: str
+) -> None:
+    with dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS ips")
+        cursor.execute(
+            "CREATE TABLE ips AS SELECT CAST(x AS inet) AS ip FROM unnest($1) x", [[*ADDRESSES, None]]
+        )
+    spec = SPEC.replace("{type: adbc, ", declared + "type: adbc, ") if declared else SPEC
+    async with opened(tmp_path, spec, DB=server.uri) as federation:
+        assert await answer(federation, "SELECT ip FROM ips WHERE ip IS NOT NULL") == [
+            (one,) for one in ADDRESSES
+        ]
+        assert await answer(federation, "SELECT ip FROM ips WHERE ip = '10.0.0.1'") == [("10.0.0.1",)]
+
+
 async def test_values_are_the_ones_that_the_database_has(server: PostgresServer, tmp_path: Path) -> None:
     own = [{"amount": "1.500", "half": 0.1}]
     async with opened(tmp_path, SPEC, {"own": own}, DB=server.uri) as federation:
@@ -280,6 +300,37 @@ async def test_what_no_type_of_ours_holds_is_an_error(
         await federation.discover("SELECT * FROM odd_times")
         with pytest.raises(SourceError, match=f"a value of '{column}' is no {kind}"):
             await run(federation, f"SELECT {column} FROM odd_times")
+
+
+async def test_domains_of_domains_are_what_these_are_made_from(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    statements = (
+        "CREATE DOMAIN price AS numeric(5,2)",
+        "CREATE DOMAIN fine AS price",
+        "CREATE DOMAIN finer AS fine CHECK (value > 0)",
+        "CREATE DOMAIN word AS varchar(9)",
+        "CREATE TABLE doms (a price, b finer, c word, d int)",
+        "INSERT INTO doms VALUES (1.5, 20.5, 'x', 3)",
+    )
+    with dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+    async with opened(tmp_path, SPEC, DB=server.uri) as federation:
+        assert len(await answer(federation, "SELECT * FROM doms WHERE b > 9")) == 1
+        (table,) = federation.catalog.find(["db", "doms"])
+        assert [one.type for one in table.columns] == ["decimal(5,2)", "decimal(5,2)", "string", "int"]
+
+
+async def test_who_may_not_read_is_told_so(server: PostgresServer, tmp_path: Path) -> None:
+    with dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    for password, said in {"guest": "GRANT SELECT", "other": "the password in `uri`"}.items():
+        uri = server.uri.replace(f"{USER}:{WRITTEN}", f"guest:{password}")
+        async with opened(tmp_path, SPEC, DB=uri) as federation:
+            with pytest.raises(SourceError) as caught:
+                await answer(federation, "SELECT * FROM t")
+            assert said in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("wrong", ["wrongpass", WRITTEN])

@@ -93,6 +93,15 @@ async def test_tables_columns_and_keys_are_found(folder: Path) -> None:
     }
 
 
+async def test_show_tables_of_a_source_asks_it_for_them(folder: Path) -> None:
+    async with opened(folder, SPEC) as federation:
+        shown = await answer(federation, "SHOW TABLES IN db LIKE 't'")
+        assert shown == [("db", "t", False)]
+        assert federation.prepare("SHOW TABLES IN nosuch").warnings == (
+            "no source is called nosuch; SHOW SCHEMAS has those there are",
+        )
+
+
 async def test_conditions_mean_what_they_mean_to_the_engine(folder: Path) -> None:
     async with opened(folder, SPEC, {"own": rows_of_t()}) as federation:
         for condition in CONDITIONS:
@@ -196,7 +205,7 @@ async def test_texts_are_sorted_by_databases_that_have_them_in_utf_8(folder: Pat
     [
         ("INSERT INTO t (k, n) VALUES (500, 'five')", "n", "'n' is no bigint"),
         ("INSERT INTO t (k, x) VALUES (500, 'x')", "x", "'x' is no double"),
-        ("INSERT INTO t (k, name) VALUES (500, x'c3')", "name", "'name' is no string"),
+        ("INSERT INTO t (k, name) VALUES (500, x'c3')", "name", "'name' is a BLOB"),
         ("INSERT INTO t (k, name) VALUES (500, CAST(x'c3' AS TEXT))", "name", "'name' is no string"),
     ],
 )

@@ -99,6 +99,7 @@ async def test_what_goes_wrong_is_told(serve: Serve, read: Read, jobs: Jobs, job
     with pytest.raises(SourceError, match=says) as caught:
         await reader.scan("t")
     assert "long-token" not in caught.value.render()
+    assert ("correct the source's spec" in caught.value.render()) is says.startswith("has no")
 
 
 def test_lint_finds_what_nothing_fills(tmp_path: Any) -> None:

@@ -54,6 +54,22 @@ async def test_what_a_folder_says_holds_whatever_its_files_say(tmp_path: Path, f
     assert await rows(tmp_path, f"SELECT year FROM 't/*/x.{form}' WHERE year < 2024") == [(2023,), (2023,)]
 
 
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet"])
+async def test_one_file_that_is_left_over_may_lack_what_others_have(tmp_path: Path, form: str) -> None:
+    bodies = {
+        "y=1/m=2/a": ("id,v\n1,x\n", '{"id": 1, "v": "x"}\n', {"id": [1], "v": ["x"]}),
+        "y=2/a": ("id\n2\n", '{"id": 2}\n', {"id": [2]}),
+    }
+    for name, (text, lines, columns) in bodies.items():
+        path = tmp_path / f"t/{name}.{form}"
+        write(path, columns) if form == "parquet" else path.parent.mkdir(parents=True)
+        if form != "parquet":
+            path.write_text(text if form == "csv" else lines)
+    found = f"SELECT id, v, m FROM 't/**/*.{form}' WHERE y ="
+    assert await rows(tmp_path, f"{found} 2") == [(2, None, None)]
+    assert await rows(tmp_path, f"{found} 1") == [(1, "x", 2)]
+
+
 async def test_files_outside_of_folders_have_their_own_values(tmp_path: Path) -> None:
     write(tmp_path / "t/year=2023/p.parquet", {"id": [1]})
     write(tmp_path / "t/p.parquet", {"id": [2], "year": [2024]})

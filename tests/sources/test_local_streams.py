@@ -223,7 +223,7 @@ async def test_standard_input_is_there_for_every_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "PIECE", PIECE)
-    monkeypatch.setattr(local, "_standard_input", lambda: b"n\n" + b"1\n" * 500)
+    monkeypatch.setattr(local, "_piped", lambda _: b"n\n" + b"1\n" * 500)
     for _ in range(2):
         result: Any = await found(tmp_path, "{path: '-', format: csv}")
         assert len(result[1]) == 500

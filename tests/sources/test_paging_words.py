@@ -48,6 +48,20 @@ class Pages:
         ("type: offset, offset_param: start, end_path: endOfRecords", lambda n, _: {"endOfRecords": n >= 7}, 3),
         ("type: page_number, end_path: meta.last", lambda n, _: {"meta": {"last": n >= 7}}, 3),
         ("type: cursor, cursor_path: next, cursor_param: token, end_path: last", lambda n, _: {"next": n, "last": n > 6}, 3),
+        *(
+            (
+                "type: cursor, cursor_path: next, cursor_param: token",
+                lambda n, _, end=end: {"next": str(n) if n < 7 else end},
+                3,
+            )
+            for end in (" ", "\n\t", "0", 0)
+        ),
+        (
+            "type: json_link, next_url_path: more",
+            lambda n, url: {"more": f"{url}/r?start={n}" if n < 7 else " \n"},
+            3,
+        ),
+        ("type: auto", lambda n, url: {"next": f"{url}/r?start={n}" if n < 7 else " "}, 3),
         ("type: offset, offset_param: start, page_size: 3, page_size_param: null", lambda *_: {}, 3),
         ("type: page_number, page_size: 3, page_size_param: null", lambda *_: {}, 3),
         (

@@ -155,6 +155,7 @@ async def test_a_socks_proxy_of_the_environment_and_of_the_spec(
         with pytest.raises(SourceError, match="the proxy refuses") as denied:
             await read(spec(url, "")).scan("t")
         assert "s-wort" not in caught.value.render() + denied.value.render()
+        assert "network.proxy" in denied.value.render()
         monkeypatch.delenv("all_proxy")
         with pytest.raises(SourceError, match="the proxy refuses"):  # which wants a password
             await read(spec(url, f"network: {{proxy: 'socks5://127.0.0.1:{port}'}}, ")).scan("t")
@@ -283,13 +284,13 @@ async def test_a_tunnel_through_a_proxy(read: Read, tmp_path: Path) -> None:
     """CONNECT: the proxy sees whom we want, and nothing else in the clear. A refusal is an error that says so."""
     heads: list[bytes] = []
     poured: list[bytes] = []
-    refuses = False
+    refuses = ""
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError), contextlib.closing(writer):
             heads.append(await reader.readuntil(b"\r\n\r\n"))
             if refuses:
-                writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+                writer.write(f"HTTP/1.1 {refuses}\r\nContent-Length: 0\r\n\r\n".encode())
                 return
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             host, port = heads[-1].split()[1].decode().rsplit(":", 1)
@@ -306,9 +307,13 @@ async def test_a_tunnel_through_a_proxy(read: Read, tmp_path: Path) -> None:
         assert await read(spec(url, through)).scan("t") == [{"id": 1}]
         assert heads[0].startswith(f"CONNECT {url.removeprefix('https://')} HTTP/1.1".encode())
         assert poured[0][0] == 22, "a handshake of TLS"
-        refuses = True
+        refuses = "407 Proxy Authentication Required"
         with pytest.raises(SourceError, match="the proxy answers 407"):
             await read(spec(url, through)).scan("t")
+        refuses = "403 Forbidden"
+        with pytest.raises(SourceError, match="the proxy answers 403") as caught:
+            await read(spec(url, through)).scan("t")
+        assert "whom the proxy lets through" in caught.value.render()
 
 
 async def test_a_stranger_s_spec_names_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,41 @@ async def test_a_list_of_values_is_one_table(serve: Serve, read: Read, window: i
     assert len(regions.asked) == 4  # pages: two, one and one
     assert all("region=" in one for one in regions.asked)
     assert reader.truncated == []
+    assert not reader.meter.warnings
+
+
+async def test_a_source_that_does_not_look_at_the_value_is_told_of(serve: Serve, read: Read) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        rows = [{"id": 1}, {"id": 2}] if request.query["region"] != "ap" else []
+        return web.json_response({"rows": rows, "region": request.query["region"]})
+
+    url = (await serve(answer)).url
+    reader = read(
+        f"{{version: 1, sources: {{api: {{client: {{base_url: '{url}'}}, tables: {{t: {{{VALUES}, "
+        "scan: {endpoint: {path: list, data_selector: rows}}}}}}}"
+    )
+    assert len(await reader.scan("t")) == 4
+    assert any("for two values of region the very same records came" in one for one in reader.meter.warnings)
+
+
+@pytest.mark.parametrize("paginator", ["single_page", "auto"])
+@pytest.mark.parametrize("form", ["csv", "ndjson", "json"])
+async def test_a_source_that_looks_at_the_value_is_not_warned_of(
+    serve: Serve, read: Read, form: str, paginator: str
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        number = len(request.query["region"] + "x") * ord(request.query["region"][0])
+        texts = {"csv": f"id\n{number}\n", "ndjson": f'{{"id": {number}}}\n', "json": f'[{{"id": {number}}}]'}
+        return web.Response(text=texts[form])
+
+    url = (await serve(answer)).url
+    endpoint = f"{{path: list, format: {form}, paginator: {paginator}}}"
+    reader = read(
+        f"{{version: 1, sources: {{api: {{client: {{base_url: '{url}'}}, tables: {{t: {{{VALUES}, "
+        f"scan: {{endpoint: {endpoint}}}}}}}}}}}}}"
+    )
+    assert len(await reader.scan("t")) == 3
+    assert not reader.meter.warnings
 
 
 async def test_conditions_choose_what_is_asked(serve: Serve, tmp_path: Path) -> None:

@@ -167,6 +167,24 @@ async def test_outside_none_asks_for_what_is_between(serve: Serve, read: Read) -
     assert sorted(events.asked, key=str) == sorted(wanted, key=str)
 
 
+async def test_rows_outside_where_there_should_be_none(serve: Serve, tmp_path: Path) -> None:
+    events = Events()
+    served = await serve(events.answer)
+    (tmp_path / "fff.yaml").write_text(spec(served, f"{DATES}, outside: none"), encoding="utf-8")
+    async with fff.connect_async(tmp_path / "fff.yaml", on_source_error="partial") as federation:
+        for where, said in {
+            "": ["before 2024-01-01", "from 2024-01-09 on"],
+            "WHERE at >= DATE '2024-01-03'": ["from 2024-01-09 on"],
+            "WHERE at BETWEEN DATE '2024-01-01' AND DATE '2024-01-08'": [],
+        }.items():
+            result = await federation.sql(f"SELECT * FROM t {where}")
+            missing = [one["reason"] for one in result.report["missing"]]
+            assert sorted(missing) == [
+                f"rows came with at {side}, where the spec says there are none (windows.outside)"
+                for side in said
+            ]
+
+
 async def test_rows_without_a_value(serve: Serve, tmp_path: Path) -> None:
     events = Events(nulls=True)
     served = await serve(events.answer)

@@ -127,6 +127,8 @@ def test_a_text_key_that_is_compared_with_a_number_is_warned_of() -> None:
     assert prepare("SELECT zip FROM crime WHERE zip IN (94705, 94706)", DEMO).warnings == (
         f"zip IN (94705, 94706) {told}",
     )
+    zeros = told.replace("94705", "00501")
+    assert prepare("SELECT zip FROM crime WHERE zip = 00501", DEMO).warnings == (f"zip = 00501 {zeros}",)
     for quiet in ("zip = '94705'", "zip < '5'", "crimeRating = 5"):  # no lookup takes a rating
         assert prepare(f"SELECT zip FROM crime WHERE {quiet}", DEMO).warnings == ()
 

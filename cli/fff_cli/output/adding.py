@@ -119,17 +119,19 @@ class AddedTo(NewFile):
 
     def _tables(
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
-    ) -> tuple[tuple[int, int], int]:
+    ) -> tuple[tuple[int, int, int], int]:
         out: Writer = writer(self._form, target.out, None)
         kept = replaced = added = 0
+        found = set[tuple[object, ...]]()
         for index, (file, keys) in enumerate(((self._file, coming), (fresh, set()))):
             for number, rows in enumerate(_parts(file, self._form)):
                 if not index and not number:
                     out.begin(rows.schema)
                 left = rows
                 if keys:
-                    stay = [key not in keys for key in _keys_of(rows, self._keys)]
-                    left = rows.filter(pa.array(stay, pa.bool_()))
+                    here = list(_keys_of(rows, self._keys))
+                    found |= keys.intersection(here)
+                    left = rows.filter(pa.array([key not in keys for key in here], pa.bool_()))
                 for batch in left.combine_chunks().to_batches():
                     out.write(batch)
                 if index:
@@ -137,15 +139,18 @@ class AddedTo(NewFile):
                 else:
                     kept, replaced = kept + left.num_rows, replaced + rows.num_rows - left.num_rows
         out.end()
-        return (kept, replaced), added
+        return (kept, replaced, len(found)), added
 
     def _lines(
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
-    ) -> tuple[tuple[int, int], int]:
+    ) -> tuple[tuple[int, int, int], int]:
         kept = replaced = added = 0
+        found = set[tuple[object, ...]]()
         with self._file.open("rb") as lines:
             for line in filter(bytes.strip, lines):
-                if coming and next(_keys_of(first_line(line), self._keys)) in coming:
+                key = next(_keys_of(first_line(line), self._keys)) if coming else ()
+                if key in coming:
+                    found.add(key)
                     replaced += 1
                     continue
                 target.out.write(line.rstrip(b"\r\n") + b"\n")
@@ -154,7 +159,7 @@ class AddedTo(NewFile):
             for line in lines:
                 target.out.write(line)
                 added += 1
-        return (kept, replaced), added
+        return (kept, replaced, len(found)), added
 
     def _into_database(self, fresh: Path) -> str:
         """In one transaction of SQLite's."""
@@ -166,20 +171,21 @@ class AddedTo(NewFile):
             database.execute("BEGIN IMMEDIATE")
             fit(self._file, _header_in(database, self._file), wanted)
             (before,) = database.execute(f"SELECT count(*) FROM main.{TABLE}").fetchone()  # noqa: S608 - a name of ours
-            replaced, keys = 0, ", ".join(map(quoted, self._keys))
+            replaced, found, keys = 0, 0, ", ".join(map(quoted, self._keys))
             if keys:
+                met = f"({keys}) IN (SELECT {keys} FROM main.{TABLE})"  # noqa: S608 - names are quoted
+                (found,) = database.execute(f"SELECT count(*) FROM fresh.{TABLE} WHERE {met}").fetchone()  # noqa: S608 - names are quoted
                 same = f"({keys}) IN (SELECT {keys} FROM fresh.{TABLE})"  # noqa: S608 - names are quoted
                 replaced = database.execute(f"DELETE FROM main.{TABLE} WHERE {same}").rowcount  # noqa: S608 - names are quoted
             insert = f"INSERT INTO main.{TABLE} ({listed}) SELECT {listed} FROM fresh.{TABLE}"  # noqa: S608 - names are quoted
             added = database.execute(insert).rowcount
             database.execute("COMMIT")
-        return summary_of(self._file, before - replaced, replaced, added)
+        return summary_of(self._file, before - replaced, replaced, found, added)
 
     def _into_duckdb(self, fresh: Path) -> str:
         """In one transaction of DuckDB's."""
         fit(self._file, _held(self._file, "duckdb"), _held(fresh, "duckdb"))
-        kept, gone, added = duck.put_into(self._file, fresh, self._keys)
-        return summary_of(self._file, kept, gone, added)
+        return summary_of(self._file, *duck.put_into(self._file, fresh, self._keys))
 
 
 def different(keys: Iterable[tuple[object, ...]], names: Sequence[str]) -> set[tuple[object, ...]]:
@@ -196,10 +202,12 @@ def different(keys: Iterable[tuple[object, ...]], names: Sequence[str]) -> set[t
     return set(times)
 
 
-def summary_of(file: Path, kept: int, replaced: int, added: int) -> str:
-    """What came of it, for people."""
-    came = f"{max(added - replaced, 0):,} added" + (f", {replaced:,} replaced" if replaced else "")
-    return f"{str(file)!r}: {came}, {counted(kept + added, 'row')}"
+def summary_of(file: Path, kept: int, replaced: int, found: int, came: int) -> str:
+    """What came of it, for people: rows that stay and that others have replaced, by how many of those that came."""
+    text = f"{came - found:,} added"
+    if replaced:
+        text += f", {replaced:,} replaced" + ("" if found == replaced else f" by {found:,}")
+    return f"{str(file)!r}: {text}, {counted(kept + came, 'row')}"
 
 
 def _header(form: str, columns: Sequence[tuple[str, Any]]) -> list[tuple[str, str | None]]:

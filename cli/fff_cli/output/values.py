@@ -52,12 +52,9 @@ def texts(column: Column) -> Column:
         return _decimal_texts(column)
     if pa.types.is_timestamp(kind):
         return _timestamp_texts(column)
-    if (
-        pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_date(kind)
-        or pa.types.is_null(kind)
-    ):
+    if pa.types.is_date(kind):
+        return _far(column.cast(pa.string()), column)
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.string())
     if is_nested(kind):
         return _each(column, lambda value: json_text(python_value(value, kind)))
@@ -319,8 +316,20 @@ def _timestamp_texts(column: Column) -> Column:
         written = column.cast(pa.string())
         if pc.any(whole).as_py():
             written = pc.if_else(whole, seconds.cast(pa.string()), written)
+    written = _far(written, column.cast(pa.timestamp("us"), safe=False))
     written = pc.replace_substring(written, " ", "T", max_replacements=1)
     return written if kind.tz is None else pc.binary_join_element_wise(written, "Z", "")
+
+
+def _far(written: Column, column: Column) -> Column:
+    """Texts of dates or moments, those of years that Arrow does not write (beyond 32767) as Spark writes them."""
+    if not pc.any(far := pc.match_substring(written, "out of range")).as_py():
+        return written
+    from fff.dataflow.kernels.texts import write_date, write_moment  # noqa: PLC0415 - hardly ever needed
+
+    days = pa.types.is_date32(column.type)
+    counts = column.filter(far).view(pa.int32() if days else pa.int64())
+    return pc.replace_with_mask(written, far, _each(counts, write_date if days else write_moment))
 
 
 def bound_marks(schema: pa.Schema, *, unicode: bool) -> tuple[str, ...]:

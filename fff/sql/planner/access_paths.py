@@ -406,7 +406,8 @@ def spelled(conjunct: Conjunct, number: Constant) -> str:
     """How a number is written in a conjunct to be the text that a column of strings has."""
     parameter = re.search(r":(\w+)", conjunct.text)
     given = f", or give -p {parameter[1]}:string={number.value}" if parameter else ""
-    return f"write '{number.value}'{given}"
+    written = re.search(rf"\b0*{re.escape(str(number.value))}\b", conjunct.text)  # a text keeps its zeros
+    return f"write '{written[0] if written else number.value}'{given}"
 
 
 def _not_plain(block: SourceBlock, name: str, column: Column, conjuncts: Sequence[Conjunct]) -> str | None:

@@ -42,8 +42,16 @@ class AskedFor(Struct, frozen=True):
     def query(self) -> str:
         """The query that tells what the command reads."""
         if self.asks in {"columns", "describe"}:
-            return f"TABLE {'.'.join('`' + part.replace('`', '``') + '`' for part in self.name)}"
+            return f"TABLE {_quoted(self.name)}"
+        if (
+            self.asks == "tables" and self.name
+        ):  # what no source has: whoever may have it is asked for its tables
+            return f"TABLE {_quoted((*self.name[-1:], '*'))}"
         return self.sql
+
+
+def _quoted(name: Sequence[str]) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
 @lru_cache(maxsize=8)
@@ -182,11 +190,18 @@ def _listed(sql: str, asked: AskedFor, catalog: Catalog) -> Prepared:
         return _rows(
             sql, {"namespace": "string"}, [(one,) for one in sources if _matches(one.lower(), asked.like)]
         )
-    unknown = tuple(f"which tables {one.name} has is not known yet" for one in catalog.unlisted())
+    named = ".".join(asked.name).lower()
+    unknown = tuple(
+        f"which tables {one.name} has is not known yet"
+        for one in catalog.unlisted()
+        if named in ("", one.name.lower())
+    )
+    if named and catalog.source(named) is None:
+        unknown = (f"no source is called {named}; SHOW SCHEMAS has those there are",)
     rows = [
         (table.source, table.name, False)
         for table in tables
-        if not asked.name or table.source.lower() == ".".join(asked.name).lower()
+        if named in ("", table.source.lower())
         if _matches(table.name.lower(), asked.like)
     ]
     return _rows(sql, {"namespace": "string", "tableName": "string", "isTemporary": "boolean"}, rows, unknown)

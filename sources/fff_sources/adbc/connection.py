@@ -25,12 +25,19 @@ class DriverMissingError(Exception):
     """The driver is not installed."""
 
 
-class AdbcError(Exception):
-    """What a database or its driver says; `lost`: the connection, not the statement, may be to blame."""
+_LOGIN_REFUSED = ("authentication failed", "no password supplied", "no pg_hba.conf entry")
 
-    def __init__(self, message: str, *, lost: bool) -> None:
+
+class AdbcError(Exception):
+    """What a database or its driver says; `lost`: the connection, not the statement, may be to blame.
+
+    `refused` is what was not allowed: "login", or "reading".
+    """
+
+    def __init__(self, message: str, *, lost: bool, refused: str | None = None) -> None:
         super().__init__(message)
         self.lost = lost
+        self.refused = refused
 
 
 class AdbcConnection:
@@ -156,4 +163,7 @@ def _translated() -> Iterator[None]:
         # A class of SQL states says that the statement is wrong; without one, or in class 08 or 57, it is the
         # connection.
         message = " ".join(str(error).split())
-        raise AdbcError(message, lost=state is None or state[:2] in ("08", "57")) from None
+        # What libpq says of a login has no state of its own.
+        is_login = any(one in message for one in _LOGIN_REFUSED)
+        refused = "login" if is_login else "reading" if state == "42501" else None
+        raise AdbcError(message, lost=state is None or state[:2] in ("08", "57"), refused=refused) from None

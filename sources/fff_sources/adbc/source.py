@@ -34,6 +34,11 @@ from fff_sources.adbc.spec import AdbcSpec, AdbcTable, read_adbc
 from fff_sources.adbc.sqlite import SqliteDialect
 from fff_sources.http.spec.settings import missing_secrets
 
+#: What to do about what was refused.
+_REFUSED = {
+    "login": "see whether the user and the password in `uri` are right, and whether the server lets them in from here",
+    "reading": "the user of `uri` may not read it: GRANT SELECT on it, or name columns that may be read",
+}
 _DIALECTS: dict[str, Dialect] = {"sqlite": SqliteDialect(), "postgresql": PostgresDialect()}
 #: Keys of several columns in one request: each is a condition of its own in SQLite.
 _MOST_JOINT = 200
@@ -239,6 +244,9 @@ class AdbcSource:
         if place := pc.max(wrong).as_py():
             column = asked.columns[place - 1]
             message = f"a value of {column.name!r} is no {column.type}"
+            if column.type == "string":  # of SQLite, which has any value in any column
+                message = f"a value of {column.name!r} is a BLOB, in a column of texts"
+                hint = "declare the column as binary: tables: {TABLE: {columns: {NAME: binary}}}"
             raise SourceError(message, source=self.name, table=table.name, hint=hint)
         arrays = []
         for place, column in enumerate(asked.columns):
@@ -292,7 +300,10 @@ class AdbcSource:
                     continue
                 meter.failed += 1
                 message = f"the database says: {self._context.client.redactor.text(str(error))}"
-                hint = "see whether it is there, and whether `uri` and `tables` in the spec are right"
+                hint = _REFUSED.get(
+                    error.refused or "",
+                    "see whether it is there, and whether `uri` and `tables` in the spec are right",
+                )
                 raise SourceError(message, source=self.name, table=table, hint=hint) from None
             return
 

@@ -18,6 +18,7 @@ from fff.schema import ArrowType, distinct_names, in_nearest, nearest, spark_typ
 from fff_sources.http.columnar import (
     ARROW_FILE,
     ARROW_STREAM,
+    INT96_UNIT,
     PARQUET,
     read_alone,
     spelled,
@@ -147,7 +148,8 @@ def _opened(path: str) -> Iterator[Any]:
         if start.startswith(PARQUET):
             import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
 
-            yield papq.ParquetFile(file, pre_buffer=False)  # which would read all row groups before the first
+            # Buffered before, all row groups would be read before the first.
+            yield papq.ParquetFile(file, pre_buffer=False, coerce_int96_timestamp_unit=INT96_UNIT)
         else:
             yield pa.ipc.open_file(file) if start == ARROW_FILE else pa.ipc.open_stream(file)
 

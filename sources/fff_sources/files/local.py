@@ -12,6 +12,7 @@ import io
 import sys
 import zipfile
 from collections.abc import Generator, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
@@ -30,12 +31,39 @@ T = TypeVar("T")
 STDIN = "-"
 #: Bytes that a file may have that no spec declares.
 LARGEST = 4 * 2**30
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".json": "json",
+    ".geojson": "json",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xlsb": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
+}
+_PACKED = (".gz", ".gzip", ".zip", ".zst")
 _DELIMITERS = ",\t;|"
 _LOOKED_AT = 2**16  # bytes from which a delimiter is told
 _LINES = 50
 _STARTS = 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZIP = b"PK\x03\x04"
+
+
+def format_of_name(name: str) -> str | None:
+    """The format that the ending of a file's name tells, however the file is packed."""
+    name = name.lower()
+    for ending in _PACKED:
+        name = name.removesuffix(ending)
+    return next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
 
 
 def is_local(place: str, base_url: str) -> bool:
@@ -57,7 +85,22 @@ def expanded(place: str, folder: Path) -> list[str]:
     if full.exists() or not glob.has_magic(place):
         return [str(full)]
     root = Path(full.anchor)
-    return sorted(str(file) for file in root.glob(str(full.relative_to(root))) if file.is_file())
+    found = root.glob(str(full.relative_to(root)))
+    return sorted(str(file) for file in found if file.is_file() and not _is_hidden(file, full.parts))
+
+
+def _is_hidden(file: Path, pattern: tuple[str, ...]) -> bool:
+    """Whether a file that a pattern meets lies beside the data (`._a.csv`, `_SUCCESS`, what is in `_delta_log/`).
+
+    What the pattern itself names so does not, nor does a file `_a.csv`.
+    """
+    unnamed = [
+        place
+        for place, part in enumerate(file.parts)
+        if part[0] in "._" and not any(one[0] == part[0] and fnmatch(part, one) for one in pattern)
+    ]
+    only_last = unnamed == [len(file.parts) - 1]
+    return bool(unnamed) and not (only_last and file.name[0] == "_" and format_of_name(file.name))
 
 
 def _within(folder: Path) -> Iterator[str]:
@@ -148,14 +191,12 @@ class LocalFiles:
     def _opened(self, path: str) -> Iterator[BinaryIO]:
         """A file, or the one that is packed in a zip or zstd file."""
         try:
-            stdin = path == STDIN
+            is_pipe = not _is_there_again(path) or path == STDIN
             with (
-                io.BytesIO(_standard_input()) if stdin else Path(path).open("rb") as raw,
+                io.BytesIO(_piped(path)) if is_pipe else Path(path).open("rb") as raw,
                 contextlib.ExitStack() as stack,
             ):
                 file: Any = raw
-                if not file.seekable():
-                    file = io.BytesIO(file.read(self._max_body + 1))
                 start = file.read(len(_ZSTD))
                 file.seek(0)
                 if start == _ZSTD:
@@ -198,8 +239,11 @@ def _is_there_again(path: str) -> bool:
 
 
 @functools.cache
-def _standard_input() -> bytes:
-    """What is piped in, and a byte more than a file may have; it can be read but once, and several tables may want it."""
+def _piped(path: str) -> bytes:
+    """What a pipe brings, and a byte more than a file may have; it can be read but once, and several may want it."""
+    if path != STDIN:
+        with Path(path).open("rb") as pipe:
+            return pipe.read(LARGEST + 1)
     return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
 
 

@@ -5,20 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
+import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 
 from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
-from fff.errors import InvariantError
+from fff.errors import InvariantError, SourceError
 from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Document
-from fff_sources.files.local import LARGEST, STDIN, LocalFiles, delimiter_of, encoding_of, expanded, form_of
+from fff_sources.files.local import (
+    LARGEST,
+    STDIN,
+    LocalFiles,
+    delimiter_of,
+    encoding_of,
+    expanded,
+    form_of,
+    format_of_name,
+)
 from fff_sources.files.source import FilesSource
-from fff_sources.files.spec import FilesSpec, FileTable, format_of_name
+from fff_sources.files.spec import FilesSpec, FileTable
 
 #: The source of files that are named without a format.
 FILES = "local"
@@ -26,6 +36,7 @@ FILES = "local"
 FORMATS = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel")
 #: The table of what is piped in.
 STANDARD_INPUT = "stdin"
+_NUMBER = re.compile(r"[-+]?[\d.]+(_\d+)?")
 _SQLITE = b"SQLite format 3\0"  # how its files begin
 
 
@@ -45,6 +56,7 @@ class NamedFiles:
         self._environ = environ
         self._client = client
         self._places: dict[str, str] = {}  # of tables
+        self._with_header: set[str] = set()  # the tables whose first line has the names of columns
         # Of tables that have been looked into, as they are read by now.
         self._files: dict[str, FilesSource] = {}
         self._by_columns: dict[tuple[str, tuple[Field, ...]], FilesSource] = {}  # and as they were
@@ -131,7 +143,7 @@ class NamedFiles:
     def _source(self, name: str) -> FilesSource:
         place = self._places[name]
         files = expanded(place, self._cwd)
-        form = self.name if self.name != FILES else next(filter(None, map(format_of_name, files)), None)
+        form = self.name if self.name != FILES else self._one_format(name, files)
         declared = FileTable(path=place)
         if form in (None, "csv", "tsv", "json", "ndjson"):
             start = LocalFiles(self.name, name, LARGEST).start(files[0])
@@ -139,21 +151,57 @@ class NamedFiles:
             if form == "json" and form_of(start) == "ndjson" and _lines(start):
                 form = "ndjson"
             if form == "csv":
-                declared = declared.model_copy(update={"delimiter": delimiter_of(start)})
+                declared = declared.model_copy(update={"delimiter": self._delimiter(name, files, start)})
             if form != "parquet":
                 declared = declared.model_copy(update={"encoding": encoding_of(start)})
         declared = declared.model_copy(update={"format": form})
+        if form in ("csv", "tsv", "excel"):
+            self._with_header.add(name)
         spec = FilesSpec(type="files", tables={name: declared})
         limits = spec.client.model_copy(update={"max_body_mb": LARGEST / 2**20})
         document = Document(str(self._cwd / "fff.yaml"), {"sources": {self.name: {"type": "files"}}})
         context = SourceContext(self.name, document, self._environ, self._cwd, self._client)
         return FilesSource(spec.model_copy(update={"client": limits}), context)
 
+    def _one_format(self, name: str, files: Sequence[str]) -> str | None:
+        """The format that the endings of the files' names tell. Raises SourceError where there are several."""
+        told = {format_of_name(file): Path(file).name for file in files}
+        if len(told) > 1:
+            shown = " and ".join(f"{kind or 'who knows what'} ({file})" for kind, file in told.items())
+            hint = "name those of one kind by a pattern, as 'dir/*.csv', or say what all are, as csv.`dir/*`"
+            raise SourceError(
+                f"the files are not of one format: {shown}", source=self.name, table=name, hint=hint
+            )
+        return next(iter(told))
+
+    def _delimiter(self, name: str, files: Sequence[str], start: bytes) -> str:
+        """The delimiter of files of which the first begins so. Raises SourceError where each of two has its own."""
+        told: dict[str, str] = {}
+        for file in files:
+            if file != files[0]:
+                start = LocalFiles(self.name, name, LARGEST).start(file)
+            delimiter = delimiter_of(start)
+            if delimiter in start.partition(b"\n")[0].decode(encoding_of(start) or "utf-8", "replace"):
+                told.setdefault(delimiter, Path(file).name)
+        if len(told) > 1:
+            shown = " and ".join(f"{delimiter!r} ({file})" for delimiter, file in told.items())
+            hint = "read each by itself, and UNION ALL them"
+            raise SourceError(
+                f"the files differ in their delimiter: {shown}", source=self.name, table=name, hint=hint
+            )
+        return next(iter(told), ",")
+
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
         """Every row of a file."""
         source = self._by_columns[table.name, table.columns]
+        if table.name in self._with_header and all(_NUMBER.fullmatch(one.name) for one in table.columns):
+            names = ", ".join(one.name for one in table.columns)
+            meter.warn(
+                f"{table.full_name}: its first line was taken for the names of columns, and is all numbers ({names}): "
+                "if that is a row, put a line of names before it"
+            )
         async with contextlib.aclosing(
             source.scan(table, method, columns, meter=meter, window=window)
         ) as pages:

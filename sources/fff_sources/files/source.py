@@ -100,7 +100,8 @@ class FilesSource(HttpSource):
         What the name of a folder says holds for its files, whatever they say themselves (as in Spark).
         """
         planned = self._planned[table.name]
-        wanted = [one for one in self._values_of(planned.table) if may_hold(one[1], table.quals)]
+        every = self._values_of(planned.table)
+        wanted = [one for one in every if may_hold(one[1], table.quals)]
         fields = [field for column in columns if (field := planned.table.column(column)) is not None]
         if await self._schemas(table.name, [url for url, _ in wanted]):
             async with contextlib.aclosing(
@@ -110,7 +111,7 @@ class FilesSource(HttpSource):
                     yield page
             return
         # Of several files whose columns nobody declares, one may lack what another has.
-        undeclared = self._declared.tables[table.name].columns is None and len(wanted) > 1
+        undeclared = self._declared.tables[table.name].columns is None and len(every) > 1
         absent = (
             dict.fromkeys(columns)
             if undeclared and all(is_local(url, self._base) for url, _ in wanted)
@@ -192,6 +193,9 @@ class FilesSource(HttpSource):
         if schemas := await self._schemas(name, urls):
             with self._explaining(name):
                 columns, self._unknown[name] = columnar.columns_of(schemas)
+            if unknown := not columns and self._unknown[name]:
+                text = "SQL has no type for " + ", ".join(f"{one} ({kind})" for one, kind in unknown.items())
+                raise SourceError(text, source=self.name, table=name, hint="no other column is in the file")
             return columns
         several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
         file_columns, sheets = kinds.FileColumns(_endpoint(table)), []
@@ -257,9 +261,12 @@ class FilesSource(HttpSource):
         except (OSError, pa.ArrowException, columnar.DifferentTypesError) as error:
             form = format_of(self._declared.tables[name])
             text = f"not valid {form}: {self._context.client.redactor.text(' '.join(str(error).split()))}"
+            hint = "look into the file; `columns` of a spec of `type: files` say which types they should have"
             if isinstance(error, columnar.DifferentTypesError):
                 text = str(error)
-            hint = "look into the file; `columns` of a spec of `type: files` say which types they should have"
+            elif "would lose data" in str(error):
+                text = f"SQL's type cannot hold a value: {' '.join(str(error).split())}"
+                hint = "leave the column out of the statement, or cast it where the file is made"
             raise SourceError(text, source=self.name, table=name, hint=hint) from None
 
     def _folders(self, name: str) -> list[tuple[str, dict[str, str | None]]]:

@@ -10,31 +10,12 @@ from urllib.parse import quote, urlsplit
 
 from fff.errors import SpecError
 from fff_sources.adapter import SourceContext
-from fff_sources.files.local import is_local
+from fff_sources.files.local import format_of_name, is_local
 from fff_sources.http import templates
 from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
 
 _MOST_FILES = 10_000  # of one table
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".json": "json",
-    ".geojson": "json",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xlsb": "excel",
-    ".xls": "excel",
-    ".ods": "excel",
-}
-_PACKED = (".gz", ".gzip", ".zip", ".zst")
 
 
 class FileHost(spec.Client):
@@ -114,14 +95,6 @@ def format_of(table: FileTable) -> str | None:
         return table.format
     path = urlsplit(urls_of(table)[0]).path
     return format_of_name(path)
-
-
-def format_of_name(name: str) -> str | None:
-    """The format that the ending of a file's name tells, however the file is packed."""
-    name = name.lower()
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
-    return next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
 
 
 def _problem(table: FileTable, base_url: str) -> tuple[str, str | None] | None:

@@ -37,12 +37,16 @@ def read_alone(schema: pa.Schema, places: Collection[int]) -> list[str] | None:
     return None if any(alike) else [schema.names[place] for place in sorted(places)]
 
 
+#: In nanoseconds, as Arrow has them, times that Spark writes end in 2262: 9999-12-31 would be another.
+INT96_UNIT = "us"
+
+
 def read_schema(body: bytes) -> pa.Schema:
     """The columns of a file. Raises pa.ArrowException."""
     if body.startswith(PARQUET):
         import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
 
-        return papq.read_schema(io.BytesIO(body))
+        return papq.ParquetFile(io.BytesIO(body), coerce_int96_timestamp_unit=INT96_UNIT).schema_arrow
     return _arrow(body).schema
 
 
@@ -72,7 +76,7 @@ def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.Re
         return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
     import pyarrow.parquet as papq  # noqa: PLC0415 - as above
 
-    file = papq.ParquetFile(io.BytesIO(body))
+    file = papq.ParquetFile(io.BytesIO(body), coerce_int96_timestamp_unit=INT96_UNIT)
     schema = file.schema_arrow
     # Columns that are named alike are told apart by their places among all.
     alone = len({name.lower() for name in schema.names}) == len(schema)

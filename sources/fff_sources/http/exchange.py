@@ -251,7 +251,7 @@ class Exchange:
                         job, submitted, lambda path: get(Question(path, accept=SUBMITTED)), self.client.clock
                     )
                 except JobFailedError as error:
-                    raise self.problem(str(error), submitted, send.planned.table.name) from None
+                    raise self.problem(str(error), submitted, send.planned.table.name, error.hint) from None
             if ask.url is None:
                 url = urljoin(f"{self.requests.host().base_url.rstrip('/')}/", place)
                 params = urlencode(ask.params)

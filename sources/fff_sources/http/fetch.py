@@ -264,6 +264,8 @@ class Reading(Struct, dict=True):
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
         pages, answer = self._read(response, paginator, arriving, opened)
+        if self.fill and self.is_scan and self._pages == 1 and answer.records and answer.body:
+            self.meter.variant_came(self.fill, self._records_of(answer).mark(), f"{self.source}.{self.table}")
         following, rest, truncated = None, None, None
         try:
             following, rest = self._plan(

@@ -94,8 +94,8 @@ def header_in(file: Path) -> list[tuple[str, str]]:
         database.close()
 
 
-def put_into(file: Path, fresh: Path, keys: Sequence[str]) -> tuple[int, int, int]:
-    """Put the rows of one database into another in one transaction: rows that stay, go and come.
+def put_into(file: Path, fresh: Path, keys: Sequence[str]) -> tuple[int, int, int, int]:
+    """Put the rows of one database into another in one transaction: rows that stay and go, keys of these, rows that come.
 
     Those with the same keys go. Raises what `failures` says.
     """
@@ -104,15 +104,17 @@ def put_into(file: Path, fresh: Path, keys: Sequence[str]) -> tuple[int, int, in
         place = str(fresh).replace("'", "''")
         database.execute(f"ATTACH '{place}' AS fresh (READ_ONLY)")
         database.execute("BEGIN")
-        gone = 0
+        gone = found = 0
         if keys:
             same = " AND ".join(f"held.{quoted(key)} = coming.{quoted(key)}" for key in keys)
+            met = f"SELECT count(*) FROM fresh.{TABLE} AS coming SEMI JOIN {TABLE} AS held ON {same}"  # noqa: S608 - names are quoted
+            [(found,)] = database.execute(met).fetchall()
             delete = f"DELETE FROM {TABLE} AS held USING fresh.{TABLE} AS coming WHERE {same}"  # noqa: S608 - names are quoted
             [(gone,)] = database.execute(delete).fetchall()
         [(kept,)] = database.execute(f"SELECT count(*) FROM {TABLE}").fetchall()  # noqa: S608 - a name of ours
         [(added,)] = database.execute(f"INSERT INTO {TABLE} SELECT * FROM fresh.{TABLE}").fetchall()  # noqa: S608 - names of ours
         database.execute("COMMIT")
-        return kept, gone, added
+        return kept, gone, found, added
     finally:
         database.close()
 

@@ -175,8 +175,12 @@ class NewFolder:
         for file in files:
             file.rename(file.with_name(f"{file.stem}-{token}{file.suffix}"))
         kept = replaced = 0
+        found = set[tuple[object, ...]]()
         for file in _files(self._path):
-            stay = [[key not in coming for key in keys] for _, keys in _keyed(self._path, file, self._upsert)]
+            stay = []
+            for _, keys in _keyed(self._path, file, self._upsert):
+                found |= coming.intersection(keys)
+                stay.append([key not in coming for key in keys])
             left = sum(map(sum, stay))
             gone = sum(map(len, stay)) - left
             kept, replaced = kept + left, replaced + gone
@@ -190,7 +194,7 @@ class NewFolder:
                 for (rows, _), marks in zip(_keyed(self._path, file, self._upsert), stay, strict=True):
                     out.write(rows.filter(pa.array(marks, pa.bool_())))
                 out.end()
-        return summary_of(self._name, kept, replaced, self._writer.rows)
+        return summary_of(self._name, kept, replaced, len(found), self._writer.rows)
 
     def drop(self) -> None:
         """Delete it."""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from fff.schema import shown_values
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.sinks.databases import TABLE
 from fff_cli.output.sinks.temporary import make_folder, remove_folder
@@ -114,10 +115,10 @@ def _values(column: pa.Array) -> list[object]:
     kind = column.type
     plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
     if plain or pa.types.is_decimal(kind) or pa.types.is_date(kind):
-        return list(column.to_pylist())
+        return shown_values(column)
     if pa.types.is_timestamp(kind):
         utc = pa.timestamp("us") if kind.tz is None else pa.timestamp("us", "UTC")
-        return list(column.cast(utc).to_pylist())
+        return shown_values(column.cast(utc))
     return list(texts(column).to_pylist())
 
 

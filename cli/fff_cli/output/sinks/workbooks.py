@@ -44,8 +44,11 @@ def _keys_of(names: Sequence[str], rows: Sequence[_Row], keys: Sequence[str]) ->
 
 def put_together(
     file: Path, fresh: Path, keys: Sequence[str], coming: Collection[tuple[object, ...]], out: BinaryIO
-) -> tuple[tuple[int, int], int]:
-    """Write the rows of a file but for those whose keys are coming, and then the fresh ones; how many stay, go and come."""
+) -> tuple[tuple[int, int, int], int]:
+    """Write the rows of a file but for those whose keys are coming, and then the fresh ones.
+
+    How many stay and go, how many keys these have, and how many come.
+    """
     names, held = cells_in(file)
     there = _keys_of(names, held, keys)
     kept = [row for row, key in zip(held, there, strict=True) if key not in coming]
@@ -55,4 +58,4 @@ def put_together(
     for rows in (kept, added):
         book.put_rows(([(cell, str(cell)) for cell in row] for row in rows), len(rows))
     book.end()
-    return (len(kept), len(held) - len(kept)), len(added)
+    return (len(kept), len(held) - len(kept), len({key for key in there if key in coming})), len(added)

@@ -40,6 +40,8 @@ class CursorPaginator(Chained):
         self._reusable = reusable
         self._keeps = keeps
         self._received = 0
+        steps = [step for path in sent.values() for step in path.steps]
+        self._is_plain = spread is None and len(sent) == 1 and all(step.kind != "index" for step in steps)
 
     @property
     def param(self) -> str | None:
@@ -96,6 +98,8 @@ class CursorPaginator(Chained):
                 raise PaginationError(
                     f"the cursor {name!r} is {what}, and only a plain value can be sent: name its members"
                 )
+        if self._is_plain and not all(map(_leads_on, values.values())):
+            return {}
         if not all(_present(item) for item in values.values()):
             values = {
                 name: item for name, item in values.items() if self._spread is not None and _present(item)
@@ -105,3 +109,8 @@ class CursorPaginator(Chained):
 
 def _present(item: object) -> bool:
     return item is not None and item is not False and item not in ("", [], {})
+
+
+def _leads_on(cursor: object) -> bool:
+    """Whether a cursor does that is no value of a record: a blank one does not (XML has line ends in it), nor 0, where the first page begins."""
+    return _present(cursor.strip() if isinstance(cursor, str) else cursor) and cursor not in (0, "0")

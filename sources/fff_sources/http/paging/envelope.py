@@ -429,7 +429,7 @@ def _says_something(value: object) -> bool:
     """Whether a member says something: an object does where one of its own members is given."""
     if isinstance(value, dict):
         return any(_says_something(one) for name, one in value.items() if not name.startswith("@"))
-    return bool(value) and value is not FIRST_UNTOLD and str(value).lower() not in _NOTHING
+    return bool(value) and value is not FIRST_UNTOLD and str(value).strip().lower() not in _NOTHING
 
 
 def _is_number(value: object) -> bool:

@@ -64,7 +64,7 @@ class LinkPaginator(Chained):
         if isinstance(link, dict):
             words = _TARGETS if self._relation is not None else _TARGETS[:1]
             link = next((link[word] for word in words if word in link), link)
-        if not link:
+        if not link or (isinstance(link, str) and not link.strip()):
             return None
         if not isinstance(link, str):
             raise PaginationError(f"{self._path.text!r} is {link!r}, not a URL")

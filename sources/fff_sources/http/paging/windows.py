@@ -43,6 +43,8 @@ class ScanWindow(Struct, frozen=True):
     low: Any = None
     high: Any = None
     null: bool = False
+    below: bool = False  # no window is below it, and there should be no rows
+    above: bool = False
 
     @property
     def extent(self) -> Extent:
@@ -50,6 +52,14 @@ class ScanWindow(Struct, frozen=True):
         low, high = (None if one is None else _read(one, self.column.arrow) for one in (self.low, self.high))
         inside = ValueSet(null=True) if self.null else ValueSet.between(low, high)
         return Extent.of({self.column.name: inside})
+
+    @property
+    def said(self) -> str:
+        """Where one without two bounds is."""
+        side, bound = ("from", self.low) if self.high is None else ("before", self.high)
+        return (
+            f"with {self.column.name} {side} {templates.text_of(bound)}{' on' if self.high is None else ''}"
+        )
 
     def may_have(self, qual: Qual) -> bool:
         """Whether a row of it can fulfil a qualifier."""
@@ -69,6 +79,15 @@ class ScanWindow(Struct, frozen=True):
                 return above and (self.low is None or self.low <= qual.value)
             case _:
                 return True
+
+    def beyond(self, values: pa.Array) -> list[ScanWindow]:
+        """Where no window is, and values are all the same."""
+        found = []
+        if self.below and pc.any(pc.less(values, pa.scalar(self.low, values.type))).as_py():
+            found.append(ScanWindow(self.column, high=self.low))
+        if self.above and pc.any(pc.greater_equal(values, pa.scalar(self.high, values.type))).as_py():
+            found.append(ScanWindow(self.column, low=self.high))
+        return found
 
     def narrowed(self, table: Table, key: KeyColumn, *, exact: bool) -> Table:
         """The table narrowed to the window, as far as its source can be told."""
@@ -123,10 +142,17 @@ def windows_of(access: HttpAccess, table: Table, now: float) -> list[ScanWindow]
     edges = list(_edges(declared, column.arrow, now))
     if declared.outside == "ask":
         edges = [None, *edges, None]
+
+    def wanted(window: ScanWindow) -> bool:
+        return all(window.may_have(qual) for qual in table.quals)
+
     windows = [ScanWindow(column, low, high) for low, high in itertools.pairwise(edges)]
+    if declared.outside != "ask":
+        windows[0] = replace(windows[0], below=wanted(ScanWindow(column, high=edges[0])))
+        windows[-1] = replace(windows[-1], above=wanted(ScanWindow(column, low=edges[-1])))
     if isinstance(declared.nulls, dict):
         windows.append(ScanWindow(column, null=True))
-    return [one for one in windows if all(one.may_have(qual) for qual in table.quals)]
+    return [one for one in windows if wanted(one)]
 
 
 def count(declared: spec.Windows, kind: ArrowType, now: float) -> int:
@@ -233,6 +259,9 @@ async def within(
                 pages=None,
                 order=None,
             )
+            for place in window.beyond(page.rows.column(declared.column)):
+                reason = f"rows came {place.said}, where the spec says there are none (windows.outside)"
+                yield Page(left.empty, reason, lacks=place.extent)
             if nulls and declared.nulls == "none":
                 reason = f"rows came without {declared.column}, of which the spec says there are none"
                 yield Page(left.empty, reason, lacks=replace(window, null=True).extent)

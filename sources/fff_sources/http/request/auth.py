@@ -213,6 +213,7 @@ class Authenticator:
                 fill=self._secrets.fill,
                 secret=self._secret,
                 hide=self._client.redactor.add,
+                redact=self._client.redactor.text,
                 store=self._store(),
                 clock=self._clock,
             )

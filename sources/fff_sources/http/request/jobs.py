@@ -18,7 +18,11 @@ _SLOWEST = 10  # times as long as at first
 
 
 class JobFailedError(Exception):
-    """The source says that a job has failed, or it was not done in time; the message says which."""
+    """The source says that a job has failed, or it was not done in time; the message says which, and `hint` what to do."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class Gets(Protocol):
@@ -39,14 +43,16 @@ async def done(job: spec.JobSpec, submitted: Response, get: Gets, clock: Clock) 
         answer = await get(_path(job.poll.path, known))
         polls += 1
         if (failure := _fits(job.failed, answer)) is not None:
-            raise JobFailedError(f"the job has failed: {job.failed and job.failed.path} is {failure!r}")
+            message = f"the job has failed: {job.failed and job.failed.path} is {failure!r}"
+            raise JobFailedError(message, "the source says so itself: ask for less, or try again later")
         if _fits(job.done, answer) is not None:
             return _path(job.fetch, _taken(job.poll.take, answer, known))
         spent = clock.now() - began
         if polls >= job.poll.most or spent + pause > job.poll.within:
             raise JobFailedError(
                 f"the job was not done after {polls} polls in {spent:.0f} s (poll: most {job.poll.most}, "
-                f"within {job.poll.within:g} s)"
+                f"within {job.poll.within:g} s)",
+                "give it longer with job.poll.within and most, and see whether job.done and job.failed say how it ends",
             )
         await clock.sleep(pause)
         pause = min(pause * _SLOWER, job.poll.every * _SLOWEST)

@@ -19,6 +19,7 @@ _PATIENCE_S = 300.0  # how long a person may take in the browser
 _LINE_S = 10.0  # how long a browser may take for one request
 _LARGEST = 16_384  # bytes of the head of a request
 _SLOWER_S = 5.0  # by which a device endpoint that says slow_down is asked less often (RFC 8628, 3.5)
+_AGAIN = "log in once more, and allow it"
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
@@ -77,9 +78,9 @@ async def in_browser(
         try:
             params = await asyncio.wait_for(came, _PATIENCE_S)
         except TimeoutError:
-            raise SourceError("nobody logged in for five minutes", source=source) from None
+            raise SourceError("nobody logged in for five minutes", source=source, hint=_AGAIN) from None
     if "code" not in params:
-        raise SourceError(f"the login was refused: {params.get('error', 'no code came')}", source=source)
+        raise _refused(f"the login was refused: {params.get('error', 'no code came')}", source)
     grant = {
         "grant_type": "authorization_code",
         "code": params["code"],
@@ -88,7 +89,7 @@ async def in_browser(
     }
     refused = await tokens.redeem(auth, grant)
     if refused is not None:
-        raise SourceError(f"the token endpoint refused the login: {refused}", source=source)
+        raise _refused(f"the token endpoint refused the login: {refused}", source)
 
 
 async def by_device(
@@ -104,9 +105,9 @@ async def by_device(
         SourceError: nobody logged in in time, or access was refused.
     """
     code = await tokens.ask_device(auth)
-    show(code.verification_uri, code.user_code)
-    waited, every = 0.0, code.interval
-    while waited < code.expires_in:
+    show(code.verification_uri or code.verification_url, code.user_code)
+    waited, every = 0.0, float(code.interval)
+    while waited < float(code.expires_in):
         await _slept(sleep, every)
         waited += every
         refused = await tokens.redeem(auth, {"grant_type": _GRANT, "device_code": code.device_code})
@@ -115,8 +116,15 @@ async def by_device(
         if refused == "slow_down":
             every += _SLOWER_S
         elif refused != "authorization_pending":
-            raise SourceError(f"the login was refused: {refused}", source=source)
-    raise SourceError("nobody logged in before the code ran out", source=source)
+            raise _refused(f"the login was refused: {refused}", source)
+    raise SourceError("nobody logged in before the code ran out", source=source, hint=_AGAIN)
+
+
+def _refused(message: str, source: str) -> SourceError:
+    """What a person has refused can be had by asking again, and all else is about what the spec says of the client."""
+    by_person = message.endswith(("access_denied", "expired_token"))
+    hint = _AGAIN if by_person else "check client_id, client_secret and scopes in client.auth of the source"
+    return SourceError(message, source=source, hint=hint)
 
 
 async def _slept(sleep: Callable[[float], object], seconds: float) -> None:

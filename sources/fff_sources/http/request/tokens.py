@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -24,6 +25,19 @@ Fetched: TypeAlias = (
     client_spec.OAuth2ClientCredentials | client_spec.OAuth2 | client_spec.SessionLogin | client_spec.Jwt
 )
 FETCHED = (client_spec.OAuth2ClientCredentials, client_spec.OAuth2, client_spec.SessionLogin, client_spec.Jwt)
+
+#: What to do where a login is refused.
+CHECK = "check client.auth of the source, and the secret it names"
+_REFUSING = (400, 404, 405, 410, 415, 422)  # 401 and 403 speak of the login by themselves
+#: What a token endpoint says of the client, not of the login (RFC 6749, 5.2).
+_OF_CLIENT = (
+    "invalid_client",
+    "invalid_request",
+    "invalid_scope",
+    "unauthorized_client",
+    "unsupported_grant_type",
+)
+_SHOWN = 200  # characters of what a server says
 
 _EARLY = 30.0  # seconds before its end that a token counts as run out
 _SHORT = 0.1  # or that part of a life, where that is less
@@ -57,6 +71,7 @@ class Tokens:
         fill: gives a text with its secrets.
         secret: the same for a text that is a secret.
         hide: is told every token.
+        redact: a text without secrets.
         store: where `fff login` keeps what it got.
         clock: of the server that assertions are for.
     """
@@ -73,6 +88,7 @@ class Tokens:
         fill: Callable[[str], str],
         secret: Callable[[str], str],
         hide: Callable[[str], None],
+        redact: Callable[[str], str],
         store: TokenStore,
         clock: ServerClock,
     ) -> None:
@@ -82,6 +98,7 @@ class Tokens:
         self._fill = fill
         self._secret = secret
         self._hide = hide
+        self._redact = redact
         self._store = store
         self._clock = clock
         self._rotated: str | None = None  # the refresh token that the last answer brought
@@ -137,6 +154,9 @@ class Tokens:
             again = self._store.load()
             if again is not None and again.access_token not in (refused, stored and stored.access_token):
                 return await self._renewed(auth, refused)  # another run has renewed it meanwhile
+            if answer.error in _OF_CLIENT:
+                message = f"the token endpoint refuses to renew the login: {answer.error}"
+                raise SourceError(message, source=self._source, hint=CHECK)
             by_person = declared is None or stored is not None
             hint = self._login(auth) if by_person else "get another refresh token for the spec"
             raise self._ended(auth, f": the token endpoint says {answer.error}", hint)
@@ -158,7 +178,7 @@ class Tokens:
         self._rotated = answer.refresh_token or refresh
         self._hide(answer.access_token)
         self._hide(self._rotated or "")
-        life = answer.expires_in or (auth.default_token_expiration if self._rotated else None)
+        life = answer.life or (auth.default_token_expiration if self._rotated else None)
         ends = None if life is None else time.time() + life
         try:
             self._store.save(
@@ -196,11 +216,11 @@ class Tokens:
             form=form,
             headers={"Accept": "application/json"},
         )
-        response = await self.send(request)
+        response = await self._sent(request)
         try:
             return decode(response.body, type=DeviceCode)
-        except MalformedJSON as error:
-            raise SourceError("the device endpoint gave no code", source=self._source) from error
+        except MalformedJSON:
+            raise self._without("the device endpoint gave no code", response) from None
 
     async def _session(self, auth: client_spec.SessionLogin) -> Grant:
         login = auth.login
@@ -208,11 +228,11 @@ class Tokens:
         body = None if login.body is None else {name: self._secret(text) for name, text in login.body.items()}
         params = tuple((name, self._secret(text)) for name, text in login.params.items())
         url = f"{self._base_url.rstrip('/')}/{self._fill(login.path).lstrip('/')}"
-        response = await self.send(Request(url, method=login.method, params=params, json=body, form=form))
+        response = await self._sent(Request(url, method=login.method, params=params, json=body, form=form))
         token = _cookie(response, auth.cookie) if auth.cookie else _member(response, auth.token_path or "")
         if not token:
             where = f"cookie {auth.cookie}" if auth.cookie else f"text at {auth.token_path}"
-            raise SourceError(f"logging in gave no token: there is no {where}", source=self._source)
+            raise self._without(f"logging in gave no token: there is no {where}", response)
         self._hide(token)
         whose = json.dumps([url, form, body, params], sort_keys=True)
         header = "Cookie" if auth.cookie else auth.header
@@ -242,32 +262,55 @@ class Tokens:
         request = Request(
             self._fill(url), method="POST", form=form, headers={"Accept": "application/json"}, accept=accept
         )
-        response = await self.send(request)
+        response = await self._sent(request)
         if response.status not in NOT_GRANTED:
             try:
                 return decode(response.body, type=GrantedToken)
             except MalformedJSON:
                 pass
-        try:  # GitHub refuses with status 200
-            return decode(response.body, type=_Refusal) if accept else self._no_token()
-        except MalformedJSON:
-            return self._no_token()
+        if accept:  # GitHub refuses with status 200
+            with contextlib.suppress(MalformedJSON):
+                return decode(response.body, type=_Refusal)
+        raise self._without("the token endpoint gave no access_token", response)
 
-    def _no_token(self) -> Any:
-        raise SourceError("the token endpoint gave no access_token", source=self._source)
+    async def _sent(self, request: Request) -> Response:
+        """The answer; of a refusal the hint speaks of the login, and of no endpoint of a table."""
+        try:
+            return await self.send(request)
+        except SourceError as error:
+            if error.status in _REFUSING:
+                error.hint = "; ".join(filter(None, (CHECK, error.hint)))
+            raise
+
+    def _without(self, message: str, response: Response) -> SourceError:
+        """That there is no token; of the answer what says why, as there may be a token elsewhere in it."""
+        said = None
+        with contextlib.suppress(MalformedJSON):
+            said = decode(response.body, type=_Said).text
+        if said is not None:
+            message += f"; the server says: {self._redact(said)[:_SHOWN]}"
+        return SourceError(message, source=self._source, hint=CHECK)
 
     def _granted(self, answer: GrantedToken, default_life: float, whose: str) -> Grant:
         self._hide(answer.access_token)
-        life = answer.expires_in or default_life
+        life = answer.life or default_life
         return Grant("Authorization", f"Bearer {answer.access_token}", _usable(life), whose)
 
 
 class GrantedToken(Struct):
-    """What a token endpoint gives."""
+    """What a token endpoint gives; some write numbers as text."""
 
     access_token: str
-    expires_in: float | None = None
+    expires_in: float | str | None = None
     refresh_token: str | None = None
+
+    @property
+    def life(self) -> float | None:
+        """For how many seconds it is good, where that is said."""
+        try:
+            return float(self.expires_in or 0)
+        except ValueError:
+            return None
 
 
 class DeviceCode(Struct):
@@ -275,13 +318,29 @@ class DeviceCode(Struct):
 
     device_code: str
     user_code: str
-    verification_uri: str
-    expires_in: float = 900
-    interval: float = 5
+    verification_uri: str = ""
+    verification_url: str = ""  # as Google has it
+    expires_in: float | str = 900
+    interval: float | str = 5
 
 
 class _Refusal(Struct):
     error: str
+
+
+class _Said(Struct):
+    """Where answers say why there is no token."""
+
+    error: object = None
+    error_description: object = None
+    message: object = None
+    detail: object = None
+
+    @property
+    def text(self) -> str | None:
+        """All of that."""
+        said = (self.error, self.error_description, self.message, self.detail)
+        return ": ".join(one for one in said if isinstance(one, str) and one) or None
 
 
 def _usable(life: float) -> float:

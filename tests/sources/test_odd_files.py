@@ -1,0 +1,98 @@
+"""Files that a statement names, and that are not what one might think."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import fff
+from fff.errors import SourceError
+from fff_sources.http.columnar import read_columns, read_schema
+from tests.sources.local import rows
+
+CSV = b"zip,n\n00501,1\n94704,2\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+async def test_what_lies_beside_data_is_not_met_by_a_pattern(folder: Path) -> None:
+    (folder / "parts" / "_delta_log").mkdir(parents=True)
+    for name in ("a.csv", "_b.csv", ".c.csv", "._a.csv", "_SUCCESS", "_delta_log/0.csv"):
+        (folder / "parts" / name).write_bytes(f"k,v\n{name},x\n".encode())
+    for pattern, names in {
+        "csv.`parts/*`": ["_b.csv", "a.csv"],
+        "'parts/**/*.csv'": ["_b.csv", "a.csv"],
+        "'parts/.c*.csv'": [".c.csv"],
+        "'parts/_delta*/*.csv'": ["_delta_log/0.csv"],
+    }.items():
+        assert await rows(folder, f"SELECT k FROM {pattern}") == [(name,) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("other", "body", "said"),
+    [
+        ("b.ndjson", b'{"zip": "1"}', "csv .a.csv. and ndjson .b.ndjson."),
+        ("b.txt", b"zip\n1", "csv .a.csv. and who knows what .b.txt."),
+        ("b.csv", b"zip;n\n1;2\n", "delimiter: ',' .a.csv. and ';' .b.csv."),
+    ],
+)
+async def test_files_of_several_forms_are_no_table(folder: Path, other: str, body: bytes, said: str) -> None:
+    (folder / "parts").mkdir()
+    (folder / "parts" / "a.csv").write_bytes(CSV)
+    (folder / "parts" / other).write_bytes(body)
+    with pytest.raises(SourceError, match=said):
+        await rows(folder, "SELECT * FROM 'parts/*'")
+    (folder / "parts" / other).write_bytes(b"zip\n9\n")  # one column tells no delimiter
+    assert len(await rows(folder, "SELECT zip FROM csv.`parts`")) == 3
+
+
+@pytest.mark.parametrize(("body", "is_told"), [(b"00501,7\n94704,8\n", True), (CSV, False)])
+def test_a_first_line_of_numbers_that_became_names_is_told(folder: Path, body: bytes, is_told: bool) -> None:
+    (folder / "a.csv").write_bytes(body)
+    with fff.connect() as connection:
+        result = connection.sql(f"SELECT * FROM csv.`{folder}/a.csv`")
+        assert len(result.to_arrow()) == body.count(b"\n") - 1
+        assert any("all numbers" in str(note) for note in result.warnings) == is_told
+
+
+def test_a_pipe_by_name_is_a_table(folder: Path) -> None:
+    pipe = folder / "t.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(CSV,))
+    writer.start()
+    with fff.connect() as connection:
+        result = connection.sql(f"SELECT zip, a.n FROM '{pipe}' a JOIN csv.`{pipe}` b USING (zip)")
+        assert result.to_arrow().num_rows == 2
+    writer.join()
+
+
+async def test_columns_that_sql_has_no_type_for_are_told_where_there_are_no_others(folder: Path) -> None:
+    pa.parquet.write_table(pa.table({"d": pa.array([1], pa.duration("s"))}), folder / "d.parquet")
+    pa.parquet.write_table(pa.table({"t": pa.array([1], pa.timestamp("ns"))}), folder / "t.parquet")
+    for name, said in {"d": r"no type for d \(duration", "t": "cannot hold a value"}.items():
+        with pytest.raises(SourceError, match=said):
+            await rows(folder, f"SELECT * FROM '{name}.parquet'")
+
+
+@pytest.mark.parametrize("name", ["'t.parquet'", "f.t", "parquet.`t.parquet`"])
+async def test_times_as_spark_writes_them_are_not_bound_by_nanoseconds(folder: Path, name: str) -> None:
+    times = [dt.datetime(2024, 1, 2, 3, 4, 5, 6), dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1), None]  # noqa: DTZ001 - without a zone
+    kept = pa.table({"k": range(4), "t": pa.array(times, pa.timestamp("us"))})
+    pa.parquet.write_table(kept, folder / "t.parquet", use_deprecated_int96_timestamps=True)
+    spec = folder / "fff.yaml"
+    spec.write_text("{version: 1, sources: {f: {type: files, tables: {t: t.parquet}}}}")
+    assert await rows(folder, f"SELECT k, t FROM {name}", str(spec)) == list(enumerate(times))
+    found = f"SELECT k FROM {name} WHERE t > TIMESTAMP_NTZ '2025-01-01 00:00:00'"
+    assert await rows(folder, found, str(spec)) == [(1,)]
+    assert read_schema((folder / "t.parquet").read_bytes()).field("t").type == pa.timestamp("us")
+    held = read_columns((folder / "t.parquet").read_bytes(), ["t"])
+    assert held.column("t").to_pylist() == times
