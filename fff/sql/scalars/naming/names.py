@@ -404,6 +404,8 @@ class _NameWriter:
 
     def _argument(self, text: str) -> str:
         """What Spark shows of an argument."""
+        if text.strip() == "*":  # rows, or the columns of tables
+            raise _unsure()
         statement = parse_statement(f"SELECT {text}")
         item = _only_item(statement)
         if isinstance(item, exp.Alias):
