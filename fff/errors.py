@@ -16,7 +16,13 @@ Foreign exceptions (aiohttp, pyspark, sqlglot, pydantic) are turned into these a
 
 from __future__ import annotations
 
+from itertools import takewhile
+from pathlib import Path
+from traceback import extract_tb
+
 from fff.structs import Struct
+
+_HERE = str(Path(__file__).parent)
 
 
 class FFFError(Exception):
@@ -35,6 +41,13 @@ class FFFError(Exception):
 
     def __str__(self) -> str:
         return self.render()
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: where the reader's own code called FFF, and not what that called within."""
+        own = takewhile(lambda frame: not frame.filename.startswith(_HERE), extract_tb(self.__traceback__))
+        calls = [frame for frame in own if "IPython" not in frame.filename]
+        lines = [f"line {frame.lineno}, in {frame.name}: {frame.line}" for frame in calls]
+        return [*lines, f"{type(self).__name__}: {self.render()}"]
 
 
 #: How a hint begins that only quotes an answer.

@@ -89,6 +89,17 @@ def test_polars_takes_it(spec: Path) -> None:
     assert polars.DataFrame(result).shape == (2, 2)
 
 
+def test_a_notebook_shows_errors_without_what_is_inside(spec: Path) -> None:
+    cell = "def ask(federation):\n    return federation.sql('SELECT nothing FROM t')\nask(federation)\n"
+    with fff.connect(spec) as federation, pytest.raises(fff.QueryError) as caught:
+        exec(compile(cell, "<cell>", "exec"), {"federation": federation})  # noqa: S102 - as a notebook does
+    *calls, told = caught.value._render_traceback_()
+    assert [call.partition(":")[0] for call in calls[-2:]] == ["line 3, in <module>", "line 2, in ask"]
+    assert len(calls) == 3, "and the line of this test"
+    assert told == f"QueryError: {caught.value}"
+    assert "unknown column nothing" in told
+
+
 def test_without_polars_it_says_so(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with fff.connect(spec) as federation:
