@@ -92,7 +92,7 @@ def test_polars_takes_it(spec: Path) -> None:
 def test_a_notebook_shows_errors_without_what_is_inside(spec: Path) -> None:
     cell = "def ask(federation):\n    return federation.sql('SELECT nothing FROM t')\nask(federation)\n"
     with fff.connect(spec) as federation, pytest.raises(fff.QueryError) as caught:
-        exec(compile(cell, "<cell>", "exec"), {"federation": federation})  # noqa: S102 - as a notebook does
+        exec(compile(cell, "<cell>", "exec"), {"federation": federation})
     *calls, told = caught.value._render_traceback_()
     assert [call.partition(":")[0] for call in calls[-2:]] == ["line 3, in <module>", "line 2, in ask"]
     assert len(calls) == 3, "and the line of this test"
