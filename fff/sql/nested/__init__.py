@@ -8,6 +8,7 @@ Out: the text with names in the places of queries, and those queries planned.
     key_columns      Keys that a scanned table computes, as columns of a query over it
     lateral_aliases  Names that a select list gives and uses, as what they stand for
     packing          Joins that one eddy does not run among others, written as queries in FROM
+    parameter_types  The types that the values of parameters should have
     pipes            Pipes, as the SELECT that they mean
     query_tables     Queries that the engine answers, as tables that other blocks scan
 
