@@ -221,6 +221,13 @@ async def test_what_a_client_sets_as_it_connects_holds(publish):
             await server.connect(options="-c fff.max_requests=x")
 
 
+async def test_hints_are_for_who_has_no_command_line(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        with pytest.raises(psycopg.errors.UndefinedTable) as error:
+            await client.execute("SELECT a FROM elsewhere.unlike_any")
+        assert error.value.diag.message_hint == "SHOW TABLES lists those that are served"
+
+
 async def test_statements_are_forgotten_one_by_one(publish):
     async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
         for name in (b"a", b"b"):

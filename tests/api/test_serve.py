@@ -331,3 +331,18 @@ async def test_the_document_knows_every_route_and_member(publish):
 )
 def test_what_a_client_accepts(header, kind):
     assert accepted(header) == kind
+
+
+async def test_errors_advise_nothing_that_a_client_cannot_do(publish):
+    async with serving(publish(site(), TABLES)) as caller:
+        for sql, told in {
+            "SELECT a FROM elsewhere.unlike_any": "SHOW TABLES lists",
+            "SELECT b FROM web.s WHERE a = :key": "among the parameters",
+            "SELECT a, nope FROM web.r": "r has a, b",
+        }.items():
+            error = (await caller.query(sql)).json
+            assert told in error["hint"]
+            assert told in error["text"]
+            assert not {"-s", "-p", "`fff"} & set(error["text"].split())
+        tables = (await caller.query("SHOW TABLES")).json["rows"]
+        assert {row[1] for row in tables} >= {"r", "s"}

@@ -49,6 +49,7 @@ from fff_cli.postgres.portals import (
 from fff_cli.postgres.settings import REPORTED, SETTINGS, SessionSettings, started_with
 from fff_cli.postgres.values import TEXT, as_described, cells, wire_type
 from fff_cli.postgres.wire import Body, ProtocolError, Remark
+from fff_cli.serve.hints import advised
 from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, asked_query
 
 Batch: TypeAlias = pa.RecordBatch
@@ -169,6 +170,7 @@ class PostgresSession:
             await self._flushed()
 
     def _refuse(self, error: FFFError) -> None:
+        advised(error)
         position = error.span.start + 1 if isinstance(error, QueryError) and error.span is not None else None
         message = error.message if isinstance(error, QueryError) else str(error).partition("\n")[0]
         self._send(Remark(code_of(error), message, error.hint, position).encoded())
