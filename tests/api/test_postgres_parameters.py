@@ -202,6 +202,11 @@ async def test_what_a_session_sets_holds_as_long_as_it_says(publish):
         assert await shown("fff.max_requests") == "7"
         every = await (await client.execute("SHOW ALL")).fetchall()
         assert ("fff.max_requests", "7", "") in every
+        warnings: list[str | None] = []
+        client.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+        await client.execute("SET TIME ZONE 'UTC'; SET TimeZone = 'Europe/Berlin'")
+        assert warnings == ["days and moments are in UTC here, whatever is set"]
+        assert await shown("TimeZone") == "UTC"
         with pytest.raises(psycopg.errors.NoActiveSqlTransaction):
             await client.execute("ROLLBACK TO SAVEPOINT x")
 

@@ -454,7 +454,8 @@ class PostgresSession:
             case "COMMIT" | "ROLLBACK":
                 return self._ended(sql, word)
             case "SET":
-                self._settings.change(sql, self._queries.limits)
+                if (warning := self._settings.change(sql, self._queries.limits)) is not None:
+                    self._send(Remark("01000", warning, severity="WARNING").encoded())
             case "RESET":
                 self._settings.reset(sql)
             case "DISCARD ALL":

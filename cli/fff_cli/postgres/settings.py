@@ -105,19 +105,25 @@ class SessionSettings:
             members["deadline"] = milliseconds / 1000
         return members
 
-    def change(self, sql: str, limits: ServeLimits) -> None:
-        """Obey a SET. What is PostgreSQL's alone is taken note of by nobody. Raises UsageError."""
+    def change(self, sql: str, limits: ServeLimits) -> str | None:
+        """Obey a SET; what to warn of, if anything. Most of what is PostgreSQL's is taken note of by nobody.
+
+        Raises UsageError.
+        """
         match = _SET.fullmatch(sql)
         if match is None:
             raise UsageError("this SET is not understood", hint="SET name = value")
         if match["local"] and self._before is None:
-            return  # to the end of this statement
+            return None  # to the end of this statement
         name = _named(match["name"])
-        self.put(name, match["value"].strip().strip("'\""), limits)
+        value = match["value"].strip().strip("'\"")
+        self.put(name, value, limits)
         if match["local"]:
             self._local.add(name)
         else:
             self._local.discard(name)
+        utc = value.lower() in ("utc", "etc/utc", "gmt", "z", "0", "default", "local")
+        return None if name != "timezone" or utc else "days and moments are in UTC here, whatever is set"
 
     def put(self, name: str, value: str, limits: ServeLimits) -> None:
         """Set one. Raises UsageError."""
@@ -164,7 +170,7 @@ def started_with(settings: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if name == "options":
             for one in _OPTION.finditer(value):
                 yield _named(one["name"].replace("-", "_")), one["value"].replace("\\ ", " ")
-        elif name not in ("user", "database", "replication"):
+        elif name not in ("user", "database", "replication", "client_encoding"):  # which it is told of
             yield _named(name), value
 
 
