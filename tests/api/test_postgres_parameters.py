@@ -169,6 +169,13 @@ def test_how_arrays_are_read():
         ("a OFFSET $1 LIMIT $2", "a LIMIT :p_2 OFFSET :p_1"),
         ("a LIMIT 2 OFFSET 3", "a LIMIT 2 OFFSET 3"),
         ("a OFFSET 3 ROWS", "a OFFSET 3"),
+        (
+            "a OFFSET ($1::INTEGER) ROWS FETCH FIRST ($2::int4) ROWS ONLY",
+            "a LIMIT :p_2 OFFSET :p_1",
+        ),
+        ("a FETCH FIRST (2 + 1) ROWS ONLY", "a FETCH FIRST (2 + 1) ROWS ONLY"),
+        ("a = ANY(ARRAY[1, $2]) AND b <> ALL (ARRAY['x']::text[])", "a IN (1, :p_2) AND b NOT IN ('x')"),
+        ("a = ANY (SELECT 1)", "a = ANY (SELECT 1)"),
         ("SELECT rows FROM fetch", "SELECT rows FROM fetch"),
         ("x::varchar(10), y::text[], CAST(z AS int8)", "x::varchar(10), y::array<string>, CAST(z AS bigint)"),
     ],
@@ -251,6 +258,8 @@ async def test_pools_and_copies_of_asyncpg_ask_the_catalog(publish):
         await client.execute("SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;")
         asked = await client.execute("SELECT quote_literal(%s::text)", ("it's",))
         assert await asked.fetchone() == ("'it''s'",)
+        zone = await client.execute("SELECT current_setting('TimeZone')")
+        assert await zone.fetchone() == ("UTC",)
         element = await client.execute("SELECT typelem FROM pg_type WHERE typname = '_int4'")
         assert await element.fetchone() == (INT4,)
         spaces = await client.execute(

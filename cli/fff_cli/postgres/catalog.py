@@ -110,7 +110,7 @@ CREATE VIEW told_indexes AS SELECT i.indexrelid AS told_of,
 CREATE VIEW told_relations AS SELECT c.oid AS told, [n.nspname || '.' || c.relname, '"' || n.nspname || '"."' || c.relname || '"', c.relname] AS told_as
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace;
 CREATE VIEW told_descriptions AS SELECT objoid AS told_of, objsubid AS told_at, description AS told FROM pg_description;
-CREATE VIEW told_settings AS SELECT name AS told_as, setting AS told FROM pg_settings;
+CREATE VIEW told_settings AS SELECT lower(name) AS told_as, setting AS told FROM pg_settings;
 CREATE TYPE name AS VARCHAR; CREATE TYPE regclass AS BIGINT; CREATE TYPE regtype AS BIGINT; CREATE TYPE regproc AS VARCHAR;
 CREATE TYPE regnamespace AS BIGINT; CREATE TYPE regrole AS BIGINT; CREATE TYPE xid AS BIGINT;
 CREATE TYPE aclitem AS VARCHAR;

@@ -28,6 +28,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_AHEAD = 400  # pieces that one spelling of PostgreSQL's takes at most
 _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 #: Types by PostgreSQL's names for them, which Spark knows not or otherwise.
 _TYPES = {
@@ -206,7 +207,8 @@ class _Translation:
     def _ahead(self, at: int) -> list[tuple[int, Token]]:
         """Some pieces from there on that are no spaces, and where they are."""
         found = ((place, self._tokens[place]) for place in range(at, len(self._tokens)))
-        return list(itertools.islice((one for one in found if one[1].kind not in ("space", "comment")), 24))
+        pieces_there = (one for one in found if one[1].kind not in ("space", "comment"))
+        return list(itertools.islice(pieces_there, _AHEAD))
 
     def _type(self, at: int) -> tuple[int, str] | None:
         """A type by PostgreSQL's name."""
@@ -233,15 +235,21 @@ class _Translation:
         words, negated = (("any", "some"), False) if texts[0] == "=" else (("all",), True)
         if len(texts) < 5 or texts[1] not in words or texts[2] != "(":
             return None
-        array, close, kind = ahead[3][1], 4, ""
-        if texts[4] == "::" and texts[6:8] == ["[", "]"]:
-            kind, close = _TYPES.get(texts[5], texts[5]), 8
-        if array.kind not in ("number", "text") or texts[close : close + 1] != [")"]:
+        array, close, kind, items = ahead[3][1], 4, "", ""
+        if texts[3:5] == ["array", "["] and "]" in texts:
+            close = texts.index("]") + 1
+            inner = self._tokens[ahead[4][0] + 1 : ahead[close - 1][0]]
+            items = "".join(map(self._one, inner)).strip()
+        elif array.kind not in ("number", "text"):
             return None
-        items = self._elements_of(array, kind)
-        return None if items is None else (ahead[close][0] + 1, f"{'NOT ' * negated}IN ({items})")
+        if texts[close : close + 1] == ["::"] and texts[close + 2 : close + 4] == ["[", "]"]:
+            kind, close = _TYPES.get(texts[close + 1], texts[close + 1]), close + 4
+        if texts[close : close + 1] != [")"]:
+            return None
+        items = items or (_nothing(kind) if texts[3] == "array" else self._elements_of(array, kind))
+        return ahead[close][0] + 1, f"{'NOT ' * negated}IN ({items})"
 
-    def _elements_of(self, array: Token, kind: str) -> str | None:
+    def _elements_of(self, array: Token, kind: str) -> str:
         if array.kind == "text":
             try:
                 texts = listed(array.text[1:-1].replace("''", "'"))
@@ -267,10 +275,8 @@ class _Translation:
         while texts[last] in ("offset", "limit", "fetch"):
             fetch, begin = texts[last] == "fetch", last + 1
             begin += fetch and texts[begin] in ("first", "next")
-            end = begin
-            while texts[end].isdecimal() or texts[end].startswith("$"):  # each digit is a piece
-                end += 1
-            count = "".join(_spark(one) for _, one in ahead[begin:end]) or "1" * fetch
+            end = _count_end(texts, begin)
+            count = _number_of_rows([one for _, one in ahead[begin:end]]) or "1" * (fetch and end == begin)
             end += texts[end] in ("row", "rows")
             if not count or (fetch and texts[end] != "only"):
                 break
@@ -278,6 +284,25 @@ class _Translation:
             last = end + fetch
         written = " ".join(f"{word} {found[word]}" for word in ("LIMIT", "OFFSET") if word in found)
         return (ahead[last - 1][0] + 1, written) if found else None
+
+
+def _count_end(texts: Sequence[str], begin: int) -> int:
+    """Where a number of rows ends: `10`, `$1`, `$1::int`, or what stands in brackets."""
+    end = begin
+    if texts[begin] == "(" and ")" in texts[begin:]:
+        return texts.index(")", begin) + 1
+    while texts[end].isdecimal() or texts[end].startswith("$"):  # each digit is a piece
+        end += 1
+    return end + 2 * (end > begin and texts[end] == "::")
+
+
+def _number_of_rows(written: Sequence[Token]) -> str:
+    """A number or a parameter without brackets and casts; nothing where it is anything else."""
+    parts = list(
+        itertools.takewhile(lambda one: one.text != "::", (one for one in written if one.text not in "()"))
+    )
+    plain = all(one.text.isdecimal() or one.kind == "number" for one in parts)
+    return "".join(map(_spark, parts)) if plain else ""
 
 
 def listed(text: str) -> list[str | None]:
