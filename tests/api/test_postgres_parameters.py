@@ -176,6 +176,7 @@ def test_how_arrays_are_read():
         ("a FETCH FIRST (2 + 1) ROWS ONLY", "a FETCH FIRST (2 + 1) ROWS ONLY"),
         ("a = ANY(ARRAY[1, $2]) AND b <> ALL (ARRAY['x']::text[])", "a IN (1, :p_2) AND b NOT IN ('x')"),
         ("a = ANY (SELECT 1)", "a = ANY (SELECT 1)"),
+        (r"'\x00fF'::bytea, '\x0'::bytea", r"X'00fF', '\\x0'::binary"),
         ("SELECT rows FROM fetch", "SELECT rows FROM fetch"),
         ("x::varchar(10), y::text[], CAST(z AS int8)", "x::varchar(10), y::array<string>, CAST(z AS bigint)"),
     ],

@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _AHEAD = 400  # pieces that one spelling of PostgreSQL's takes at most
+_HEX = re.compile(r"'\\x((?:[0-9a-fA-F]{2})*)'")
 _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 #: Types by PostgreSQL's names for them, which Spark knows not or otherwise.
 _TYPES = {
@@ -226,6 +227,10 @@ class _Translation:
         token = self._tokens[at]
         if token.text in ("=", "<>", "!="):
             return self._membership(self._ahead(at))
+        if token.kind == "text" and (bytes_written := _HEX.fullmatch(token.text)):
+            ahead = self._ahead(at)[:3]
+            if [one.text.lower() for _, one in ahead[1:]] == ["::", "bytea"]:
+                return ahead[2][0] + 1, f"X'{bytes_written[1]}'"
         begins = token.kind == "word" and token.text.lower() in ("offset", "fetch")
         return self._bounds(self._ahead(at)) if begins else None
 

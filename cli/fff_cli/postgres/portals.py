@@ -47,8 +47,8 @@ class BoundStatement:
     """A statement with the values of its parameters, to be run or under way.
 
     `elements`: what the elements of arrays among them are called in Spark's SQL. `described`: the columns
-    that its client was told of. `copy`: how its rows are copied out, where they are. `held`: a cursor that
-    outlives its transaction.
+    that its client was told of. `copy`: how its rows are copied out, where they are. `cursor`: it was
+    declared. `held`: a cursor that outlives its transaction.
     """
 
     sql: str
@@ -59,6 +59,7 @@ class BoundStatement:
     answer: Answering | None = None
     copy: CopyForm | None = None
     held: bool = False
+    cursor: bool = False
 
     async def end(self) -> None:
         """End what is under way."""
@@ -162,7 +163,7 @@ class SessionPortals:
         if await answer.schema() is None:
             await answer.close()
             raise UsageError("a cursor is of a query")
-        self._open[command.name] = BoundStatement(command.sql, answer=answer, held=command.held)
+        self._open[command.name] = BoundStatement(command.sql, answer=answer, held=command.held, cursor=True)
         return "DECLARE CURSOR"
 
     def cursor(self, name: str) -> Answering:
@@ -175,7 +176,8 @@ class SessionPortals:
     async def close_cursor(self, name: str | None) -> None:
         """Close a cursor, or all. Raises CodedError."""
         if name is None:
-            await self.end()
+            for one in [one for one, portal in self._open.items() if portal.cursor]:
+                await self.drop(one)
         else:
             self.cursor(name)
             await self.drop(name)

@@ -370,7 +370,10 @@ class PostgresSession:
         if self._state == b"E" and word not in ("ROLLBACK", "COMMIT"):
             raise CodedError("25P02", "the transaction has failed: end it first, by ROLLBACK")
         if word is not None:
-            yield self._obey(sql, word)
+            done = self._obey(sql, word)
+            if word == "DISCARD ALL":
+                await self._portals.close_cursor(None)
+            yield done
             return
         shown = self._settings.shown(sql)
         if shown is not None:
