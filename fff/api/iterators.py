@@ -10,7 +10,7 @@ from fff.api.loop import LoopThread
 from fff.api.result import Ended, RecordBatch, Result
 from fff.api.run import BackgroundRun
 from fff.errors import UsageError
-from fff.federation import RunOutcome
+from fff.federation import Execution, RunOutcome
 from fff.stats import Snapshot
 
 _T = TypeVar("_T")
@@ -50,14 +50,22 @@ class AsyncStream(_Once):
         super().__init__(begin)
         self._interval = interval
         self._result: Result | None = None
+        self._execution: Execution | None = None
 
     async def __aiter__(self) -> AsyncGenerator[Snapshot]:
         async with self._start() as run:
+            self._execution = run.execution
             while not await run.ended(self._interval):
                 yield run.execution.snapshot()
             self._result = run.result()
             self._outcome = run.execution.outcome
             yield run.execution.snapshot()
+
+    @property
+    def requests(self) -> int:
+        """How many requests the statement has sent, however it ended."""
+        access = () if self._execution is None else self._execution.snapshot().access
+        return sum(one.requests for one in access)
 
     @property
     def result(self) -> Result:

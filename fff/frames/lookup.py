@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from fff.api.loop import run_apart
-from fff.errors import UsageError
+from fff.errors import InfeasibleQuery, UsageError
 from fff.frames.asking import KeyQuestion, discovered_table
 from fff.frames.attempts import ATTEMPTS
 from fff.frames.ceiling import ceiling_of
 from fff.opening import Sources, open_federation
 from fff.options import DEFAULT_POLICY, Preference, RunOptions
+from fff.schema import ArrowType, spark_type
 from fff.spark.messages import one_message
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def lookup(
                 specs, described.full_name, tuple(named), wanted, tasks, options,
                 ceiling=ceiling, attempts=attempts_of(frame.sparkSession),
             )  # fmt: skip
-            question.check(federation.catalog.adapter_of(described), described, arrow_schema(keys.schema))
+            schema = arrow_schema(keys.schema)
+            try:
+                question.check(federation.catalog.adapter_of(described), described, schema)
+            except InfeasibleQuery as error:
+                raise _of_another_type(ours, schema.types, described, named) or error from None
             return question, described
 
     question, described = run_apart(plan())
@@ -187,6 +192,20 @@ def _named(name: str, known: Sequence[str], whose: str) -> str:
         return matches[0]
     what = "two columns" if matches else "no column"
     raise UsageError(f"{whose} has {what} {name}", hint=f"it has {', '.join(known)}")
+
+
+def _of_another_type(
+    ours: Sequence[str], types: Sequence[ArrowType], table: Table, theirs: Sequence[str]
+) -> UsageError | None:
+    """Which column of a frame has to be cast before a table takes it for a key, if one has."""
+    for name, kind, other in zip(ours, types, theirs, strict=True):
+        column = table.column(other)
+        if column is not None and column.arrow != kind:
+            return UsageError(
+                f"{name} of the frame is {spark_type(kind)}, {table.full_name}.{column.name} is {column.type}",
+                hint=f'cast it first: frame.withColumn("{name}", frame["{name}"].cast("{column.type}"))',
+            )
+    return None
 
 
 def _wanted(table: Table, on: Sequence[str], columns: Sequence[str] | None) -> tuple[str, ...]:

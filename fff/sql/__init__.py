@@ -22,6 +22,7 @@ import sys
 import types
 from typing import Any
 
+from fff.sql.nested.parameter_types import parameter_types
 from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, UpperQuery
 from fff.sql.planner.prepare import parameter_names, prepare, table_names
@@ -37,6 +38,7 @@ __all__ = [
     "UpperQuery",
     "explain",
     "parameter_names",
+    "parameter_types",
     "prepare",
     "split_statements",
     "table_names",

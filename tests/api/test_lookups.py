@@ -316,6 +316,7 @@ class _Session:
 
     def __init__(self) -> None:
         self.sparkContext = self._Context()
+        self.conf: dict[str, str] = {}
 
 
 def test_a_session_has_one_ceiling_until_it_is_gone(
@@ -401,3 +402,34 @@ def test_what_jobs_have_left_that_were_ended_goes(
     asked(question(publish(incomes(), TOWN)), ["z1"])
     assert sorted(tmp_path.glob("fff-task-*")) == [new, used]
     journal.close()
+
+
+class _Frame:
+    """What is asked of a frame of Spark, before any job, whose column `a` is a number."""
+
+    columns = ("a",)
+    mapInArrow = None  # noqa: N815 - Spark's name
+
+    def __init__(self) -> None:
+        from pyspark.sql.types import IntegerType, StructField, StructType
+
+        self.sparkSession = _Session()
+        self.schema = StructType([StructField("_fff_key0", IntegerType())])
+
+    def __getitem__(self, name: str) -> _Frame:
+        return self
+
+    def alias(self, name: str) -> _Frame:
+        return self
+
+    def select(self, *columns: object) -> _Frame:
+        return self
+
+
+def test_a_key_of_another_type_is_told_by_its_names(publish: Publish) -> None:
+    columns = {"columns": {"a": "string", "b": "string"}}
+    endpoint = {"path": "r/{a}", "data_selector": "items"}
+    by_key = {"r": {**columns, "lookups": [{"keys": ["a"], "endpoint": endpoint}]}}
+    with pytest.raises(fff.UsageError, match=r"a of the frame is int, web\.r\.a is string") as error:
+        fff.lookup(_Frame(), "web.r", on="a", sources=str(publish(pages(3, "total"), by_key)))
+    assert 'frame["a"].cast("string")' in str(error.value)

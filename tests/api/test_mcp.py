@@ -119,7 +119,14 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         mcp.Client(server_of(agents)) as session,
     ):
         assert "did you mean web.r" in await refused(session, "query", sql="SELECT * FROM web.rr")
-        assert "private.yaml" not in await refused(session, "query", sql="SELECT * FROM elsewhere.r")
+        elsewhere = await refused(session, "query", sql="SELECT * FROM elsewhere.r")
+        assert "private.yaml" not in elsewhere
+        unknown = await refused(session, "query", sql="SELECT * FROM elsewhere.unlike_any")
+        assert "SHOW TABLES lists" in unknown
+        valueless = await refused(session, "query", sql="SELECT b FROM s WHERE a = :key")
+        assert "among the parameters" in valueless
+        assert "-p" not in valueless
+        assert "deadline must be" in await refused(session, "query", sql="SELECT 1", deadline_seconds=0)
         unknown = await refused(session, "query", sql="SELECT 1", deadline=1)
         assert unknown.splitlines()[0] == "deadline: Extra inputs are not permitted"
         assert "deadline_seconds" in unknown
@@ -181,6 +188,19 @@ async def test_statements_at_once_share_the_requests_of_the_session(publish):
     sent = [one.requests for one in replies if isinstance(one, QueryReply)]
     assert sum(sent) <= 7
     assert all(isinstance(one, QueryReply | UsageError) for one in replies)
+
+
+async def test_what_a_statement_that_was_left_has_sent_counts(publish):
+    slow = site()
+    slow.faults["r", "scan@20"] = "hang"
+    async with Agents((publish(slow, TABLES),), AgentLimits(max_requests=100)) as agents:
+        left = asyncio.create_task(asked(agents, "SELECT a FROM r"))
+        await slow.hanging.wait()
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        assert agents.requests_left is not None
+        assert 100 - agents.requests_left >= slow.scans["r"] > 0
 
 
 async def test_only_named_sources_are_seen(publish):

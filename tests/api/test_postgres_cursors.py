@@ -48,6 +48,16 @@ async def test_a_cursor_gives_its_rows_in_parts_and_goes_with_its_transaction(pu
         assert server.queries.of("") == []
 
 
+async def test_all_cursors_are_closed_at_once(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        for prepare in (False, True):
+            for close in ("CLOSE ALL", "DISCARD ALL"):
+                await client.execute("DECLARE c CURSOR WITH HOLD FOR SELECT a FROM web.r")
+                await client.execute(close, prepare=prepare)
+                with pytest.raises(psycopg.errors.InvalidCursorName):
+                    await client.execute("FETCH c")
+
+
 async def test_clients_own_cursors(publish):
     async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
         async with client.transaction(), client.cursor("mine", binary=True) as cursor:

@@ -197,6 +197,26 @@ async def test_clients_see_and_stop_their_own_queries_alone(publish):
         assert (await bob.call("GET", f"/v1/queries/{state['id']}")).status == 404
 
 
+async def test_who_asks_for_little_does_not_wait_for_all_that_others_ask(publish):
+    one, tokens = site(), {"greedy": "g" * 24, "small": "s" * 24}
+    spec = publish(one, TABLES, rate_limit={"fill_rate": 10, "bucket_size": 1})
+    async with serving(spec, tokens=tokens) as client:
+        greedy = Caller(client.http, client.url, {"Authorization": f"Bearer {tokens['greedy']}"})
+        small = Caller(client.http, client.url, {"Authorization": f"Bearer {tokens['small']}"})
+        keys = [",".join(str(1000 + 20 * at + key) for key in range(20)) for at in range(5)]
+        many = [
+            asyncio.create_task(greedy.query(f"SELECT b FROM web.s WHERE a IN ({one})", deadline=60))
+            for one in keys
+        ]
+        await until(lambda: sum(one.keys.values()) >= 3)
+        before = sum(one.keys.values())
+        assert (await small.query("SELECT b FROM web.s WHERE a = 3")).json["rows"] == [[30]]
+        assert sum(one.keys.values()) - before <= 8, "of a hundred"
+        for task in many:
+            task.cancel()
+        await asyncio.gather(*many, return_exceptions=True)
+
+
 async def test_a_client_that_goes_away_stops_its_query(publish):
     one = site()
     one.faults[("s", "3")] = "hang"
@@ -331,3 +351,18 @@ async def test_the_document_knows_every_route_and_member(publish):
 )
 def test_what_a_client_accepts(header, kind):
     assert accepted(header) == kind
+
+
+async def test_errors_advise_nothing_that_a_client_cannot_do(publish):
+    async with serving(publish(site(), TABLES)) as caller:
+        for sql, told in {
+            "SELECT a FROM elsewhere.unlike_any": "SHOW TABLES lists",
+            "SELECT b FROM web.s WHERE a = :key": "among the parameters",
+            "SELECT a, nope FROM web.r": "r has a, b",
+        }.items():
+            error = (await caller.query(sql)).json
+            assert told in error["hint"]
+            assert told in error["text"]
+            assert not {"-s", "-p", "`fff"} & set(error["text"].split())
+        tables = (await caller.query("SHOW TABLES")).json["rows"]
+        assert {row[1] for row in tables} >= {"r", "s"}

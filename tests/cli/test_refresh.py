@@ -223,6 +223,14 @@ def test_it_runs_from_anywhere_with_the_parameters_of_then_but_for_secret_ones(
         assert "-p gh_token" in capfd.readouterr().err
         assert fff(["refresh", "../x.csv", "-p", "gh_token:string=hush-hush"]) == 0
         assert "../x.csv: +1, 3 rows" in capfd.readouterr().err
+        again = ["refresh", str(here / "x.csv"), "-p", "gh_token:string=hush-hush"]
+        assert fff([*again, "-p", "least=2"]) == 0
+        about = (here / "x.csv.fff.json").read_text()
+        assert "least=2" in about
+        assert "hush-hush" not in about
+        capfd.readouterr()
+        assert fff(again) == 0
+        assert "no change" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from fff.stats import AccessMeter
 from fff.web.clock import Clock
 from fff.web.gate.limiter import HostLimiter
 from fff.web.gate.rate_limit_headers import Quota
+from fff.web.gate.turns import ASKER
 from fff.web.gate.waits import WaitTooLong
 from fff.web.types import HostPolicy, Window
 from tests.web import simulated
@@ -49,6 +50,33 @@ async def test_places_are_handed_over_first_in_first_out_in_the_moment_they_are_
     assert order == [0, 1, 2, 3, 4]
     assert gate.in_flight == 0
     await asyncio.gather(*tasks)
+
+
+async def test_those_who_ask_side_by_side_take_turns() -> None:
+    gate = limiter(max_concurrency=1)
+    held, came = await gate.acquire(AccessMeter()), list[str]()
+
+    async def ask(asker: str, name: str) -> None:
+        ASKER.set(asker)
+        permit = await gate.acquire(AccessMeter())
+        came.append(name)
+        gate.release(permit)
+
+    tasks = [asyncio.create_task(ask("greedy", f"g{at}")) for at in range(6)]
+    await settle()
+    tasks += [asyncio.create_task(ask("small", f"s{at}")) for at in range(2)]
+    await settle()
+    tasks[0].cancel()  # costs its asker no turn of later
+    await settle()
+    tasks += [asyncio.create_task(ask("late", "l0"))]
+    await settle()
+    gate.release(held)
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert came.index("s0") <= 2
+    assert came.index("s1") <= 4
+    assert came.index("l0") <= 3
+    assert [one for one in came if one.startswith("g")] == ["g1", "g2", "g3", "g4", "g5"]
+    assert gate.in_flight == 0
 
 
 async def test_a_cancelled_waiter_takes_no_place() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -123,7 +124,7 @@ class Agents:
                 hint="`fetch_rows` still gives rows of results that were found",
             )
         granted = min((one for one in (left, max_requests) if one is not None), default=None)
-        seconds = min(self.limits.deadline, deadline or self.limits.deadline)
+        seconds = self.limits.deadline if deadline is None else min(self.limits.deadline, deadline)
         self._reserved += granted or 0
         try:
             result = await self._run(sql, params, seconds, granted, tell)
@@ -137,16 +138,13 @@ class Agents:
     ) -> Result:
         options: dict[str, Any] = {} if granted is None else {"max_requests": granted}
         stream = self._open.stream(sql, params, interval=_INTERVAL_S, deadline=seconds, **options)
-        requests = 0
         try:
-            async for snapshot in stream:
-                requests = sum(one.requests for one in snapshot.access)
-                await tell(
-                    snapshot.elapsed_s,
-                    f"{snapshot.phase}: {snapshot.rows:,} rows joined so far, {requests:,} requests",
-                )
+            async with contextlib.aclosing(aiter(stream)) as snapshots:
+                async for snapshot in snapshots:
+                    words = f"{snapshot.phase}: {snapshot.rows:,} rows joined so far"
+                    await tell(snapshot.elapsed_s, f"{words}, {stream.requests:,} requests")
         finally:
-            self._spent += requests
+            self._spent += stream.requests
         return stream.result
 
     def fetch(self, handle: str, first: int, max_rows: int) -> QueryReply:

@@ -18,6 +18,7 @@ from fff.version import how_to_install
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import ExplainReply, QueryReply, TableDescription, TablesFound
 from fff_cli.run.progress import say
+from fff_cli.serve.hints import advised
 
 try:
     import uvicorn
@@ -194,4 +195,4 @@ async def _with_tool_errors(answer: Coroutine[Any, Any, _T]) -> _T:
     try:
         return await answer
     except FFFError as error:
-        raise ToolError(error.render()) from error
+        raise ToolError(advised(error).render()) from error

@@ -16,13 +16,14 @@ from fff.errors import QueryError
 from fff.structs import replace
 from fff_cli.output.sinks.duck import catalog_database, failures
 from fff_cli.postgres.dialect import Token, tokens
+from fff_cli.postgres.parameters import ARRAYS
 from fff_cli.postgres.values import wire_type
 
 ArrowTable: TypeAlias = pa.Table
 DATABASE, OWNER = "fff", 10
 _FIRST = 16384  # numbers below are PostgreSQL's own
 _SECONDS = 10.0
-_PUBLIC, _CATALOG, _INFORMATION = 2200, 11, 13000
+_PUBLIC, _CATALOG, _INFORMATION, _SPACE = 2200, 11, 13000, 1663
 
 #: Tables with their columns: text without a mark, `#` a number, `?` a truth, `*` numbers, `@` texts.
 _SHAPES = {
@@ -92,6 +93,9 @@ _TYPES = (
     (1184, "timestamptz", "timestamp with time zone", 8, "D"), (1700, "numeric", "numeric", -1, "N"),
     (19, "name", "name", 64, "S"), (26, "oid", "oid", 4, "N"),
 )  # fmt: skip
+_ARRAY_TYPES = [
+    (ARRAYS[oid], f"_{name}", f"{long}[]", oid) for oid, name, long, *_ in _TYPES if oid in ARRAYS
+]
 _TYPE_NAMES = {oid: (name, long) for oid, name, long, _, _ in _TYPES}
 #: An argument of a macro stands in its body as it was written, so that a name there would take a client's `i`
 #: or `oid` for its own: what bodies look up is in views whose columns no client names.
@@ -106,7 +110,7 @@ CREATE VIEW told_indexes AS SELECT i.indexrelid AS told_of,
 CREATE VIEW told_relations AS SELECT c.oid AS told, [n.nspname || '.' || c.relname, '"' || n.nspname || '"."' || c.relname || '"', c.relname] AS told_as
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace;
 CREATE VIEW told_descriptions AS SELECT objoid AS told_of, objsubid AS told_at, description AS told FROM pg_description;
-CREATE VIEW told_settings AS SELECT name AS told_as, setting AS told FROM pg_settings;
+CREATE VIEW told_settings AS SELECT lower(name) AS told_as, setting AS told FROM pg_settings;
 CREATE TYPE name AS VARCHAR; CREATE TYPE regclass AS BIGINT; CREATE TYPE regtype AS BIGINT; CREATE TYPE regproc AS VARCHAR;
 CREATE TYPE regnamespace AS BIGINT; CREATE TYPE regrole AS BIGINT; CREATE TYPE xid AS BIGINT;
 CREATE TYPE aclitem AS VARCHAR;
@@ -155,6 +159,8 @@ CREATE MACRO parse_ident(one, two := true) AS list_transform(regexp_extract_all(
 CREATE MACRO quote_ident(one) AS CASE WHEN regexp_full_match(one, '[a-z_][a-z0-9_$]*') AND one NOT IN (SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved') THEN one ELSE '"' || replace(one, '"', '""') || '"' END;
 CREATE MACRO filled_in(one, two) AS CASE WHEN two IS NULL THEN one ELSE regexp_replace(one, '%[sI]', replace(CASE regexp_extract(one, '%[sI]') WHEN '%I' THEN quote_ident(two::VARCHAR) ELSE two::VARCHAR END, '\\', '\\\\')) END;
 CREATE MACRO pg_format(one, two := NULL, three := NULL) AS filled_in(filled_in(one, two), three);
+CREATE MACRO quote_literal(one) AS '''' || replace(one::VARCHAR, '''', '''''') || '''';
+CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(one, two, three) AS two;
 CREATE MACRO setting_here(one, two := true) AS (SELECT told FROM told_settings WHERE told_as = lower(one));
 CREATE MACRO is__pg_expandarray(one) AS unnest(list_transform(range(1, len(one) + 1), lambda i: {'x': one[i], 'n': i}));
@@ -212,7 +218,7 @@ class ServerCatalog:
         rows = _rows(tables)
         rows["pg_settings"] = [{"name": name, "setting": value} for name, value in self._settings]
         shapes = _SHAPES | {"type_names": "oid# long"}
-        rows["type_names"] = [{"oid": oid, "long": long} for oid, _, long, _, _ in _TYPES]
+        rows["type_names"] = [{"oid": oid, "long": long} for oid, _, long, *_ in (*_TYPES, *_ARRAY_TYPES)]
         for name, shape in shapes.items():
             schema = pa.schema(
                 [(one.rstrip("#?*@"), _KINDS.get(one[-1], pa.string())) for one in shape.split()]
@@ -240,19 +246,23 @@ def _rows(tables: Sequence[Table]) -> dict[str, list[dict[str, object]]]:
         "pg_type": [
             {
                 "oid": oid, "typname": name, "typnamespace": _CATALOG, "typowner": OWNER, "typlen": size, "typtype": "b",
-                "typcategory": category, "typisdefined": True, "typdelim": ",", "typrelid": 0, "typelem": 0, "typarray": 0,
-                "typbasetype": 0, "typtypmod": -1, "typnotnull": False, "typcollation": 0, "typndims": 0,
+                "typcategory": category, "typisdefined": True, "typdelim": ",", "typrelid": 0, "typelem": element,
+                "typarray": ARRAYS.get(oid, 0), "typbasetype": 0, "typtypmod": -1, "typnotnull": False, "typcollation": 0, "typndims": 0,
             }
-            for oid, name, _, size, category in _TYPES
+            for oid, name, size, category, element in (
+                *((oid, name, size, category, 0) for oid, name, _, size, category in _TYPES),
+                *((oid, name, -1, "A", element) for oid, name, _, element in _ARRAY_TYPES),
+            )
         ],
         "pg_database": [
             {
                 "oid": 1, "datname": DATABASE, "datdba": OWNER, "encoding": 6, "datlocprovider": "c", "datistemplate": False,
-                "datallowconn": True, "datconnlimit": -1, "datcollate": "C", "datctype": "C", "dattablespace": 0,
+                "datallowconn": True, "datconnlimit": -1, "datcollate": "C", "datctype": "C", "dattablespace": _SPACE,
             }
         ],
         "pg_roles": [{"oid": OWNER, "rolname": "fff", "rolsuper": False, "rolinherit": True, "rolcreaterole": False, "rolcreatedb": False, "rolcanlogin": True, "rolreplication": False, "rolconnlimit": -1, "rolbypassrls": False}],
         "pg_user": [{"usesysid": OWNER, "usename": "fff", "usecreatedb": False, "usesuper": False}],
+        "pg_tablespace": [{"oid": _SPACE, "spcname": "pg_default", "spcowner": OWNER}],
         "pg_am": [{"oid": 2, "amname": "web", "amtype": "t"}],
     }  # fmt: skip
     oid = _FIRST + len(schemas)

@@ -1,4 +1,4 @@
-"""Statements about cursors, and COPY, read: DECLARE, FETCH, MOVE, CLOSE and COPY … TO STDOUT.
+"""Statements about sessions, cursors, and COPY, read: SET, DECLARE, FETCH, MOVE, CLOSE, COPY … TO STDOUT and the like.
 
 Cursors go forward alone, since rows that were sent are kept by nobody.
 """
@@ -10,11 +10,27 @@ from typing import TypeAlias
 
 from fff.errors import QueryError, Span
 from fff_cli.postgres.copying import CopyForm
-from fff_cli.postgres.dialect import Token, tokens
+from fff_cli.postgres.dialect import Token, tokens, words
 
 _BACK = {"prior", "first", "last", "absolute", "relative", "backward"}
 #: As PostgreSQL took them before it took a list in brackets: option, and whether it has a value.
 _OLD_OPTIONS = {"csv": False, "binary": False, "header": False, "delimiter": True, "null": True, "quote": True, "escape": True, "encoding": True}  # fmt: skip
+
+
+_BEGIN, _END = {"begin", "start"}, {"commit", "end", "rollback", "abort"}
+_IDLE = {"discard": "DISCARD ALL", "deallocate": "DEALLOCATE", "listen": "LISTEN", "unlisten": "UNLISTEN", "reset": "RESET"} | {
+    "savepoint": "SAVEPOINT", "release": "RELEASE",
+}  # fmt: skip
+
+
+def session_word(sql: str) -> str | None:
+    """The tag of a statement that is about the session alone; None for those that give rows."""
+    first = next(iter(words(sql)), "")
+    if first in _BEGIN:
+        return "BEGIN"
+    if first in _END:
+        return "ROLLBACK" if first in ("rollback", "abort") else "COMMIT"
+    return "SET" if first == "set" else _IDLE.get(first)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fff.errors import QueryError, Span
@@ -24,19 +24,24 @@ _TOKEN = re.compile(
     |(?P<number>\$\d+)
     |(?P<word>[^\W\d][\w$]*)
     |(?P<open>['"`])
-    |(?P<other>::|.)
+    |(?P<other>::|<>|!=|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
+_AHEAD = 400  # pieces that one spelling of PostgreSQL's takes at most
+_HEX = re.compile(r"'\\x((?:[0-9a-fA-F]{2})*)'")
 _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 #: Types by PostgreSQL's names for them, which Spark knows not or otherwise.
 _TYPES = {
     "text": "string", "varchar": "string", "bpchar": "string", "int2": "smallint", "int4": "int", "int8": "bigint",
     "float4": "float", "float8": "double", "bool": "boolean", "bytea": "binary", "timestamptz": "timestamp",
 }  # fmt: skip
-#: What only PostgreSQL's own tables and functions answer.
+#: What only PostgreSQL's own tables answer, and its own functions, whose names may be columns elsewhere.
 _CATALOG = re.compile(
-    r"pg_\w+|information_schema|current_(schemas?|database|catalog|setting|role)|set_config|version|(obj|col|shobj)_description|has_\w+_privilege|quote_ident|(to_)?reg(class|type)|format_type",
+    r"pg_\w+|information_schema|current_(schema|database|catalog|role)|reg(class|type)", re.IGNORECASE
+)
+_CATALOG_FUNCTIONS = re.compile(
+    r"current_(schemas?|database|setting)|set_config|version|(obj|col|shobj)_description|has_\w+_privilege|quote_(ident|literal)|to_reg\w+|format_type",
     re.IGNORECASE,
 )
 
@@ -52,9 +57,14 @@ class Token:
 
 @dataclass(frozen=True)
 class Translated:
-    """A statement in Spark's lexical rules, and where its pieces stood: places there, places in the original."""
+    """A statement in Spark's lexical rules, its parameters, and where its pieces stood: places there, places in the original.
+
+    `arrays`: the numbers of the parameters whose elements something is compared with, as in `k = ANY($1)`.
+    """
 
     sql: str
+    params: Mapping[str, object]
+    arrays: frozenset[int]
     places: Sequence[tuple[int, int]]
 
     def place(self, at: int) -> int:
@@ -108,8 +118,11 @@ def words(sql: str) -> list[str]:
 
 def asks_the_catalog(sql: str) -> bool:
     """Whether a statement is about PostgreSQL's own tables or functions, and so about no table of a source."""
+    found = pieces(sql)
     return any(
-        _CATALOG.fullmatch(token.text.strip('"')) for token in tokens(sql) if token.kind in ("word", "name")
+        _CATALOG.fullmatch(name) or (after.text == "(" and _CATALOG_FUNCTIONS.fullmatch(name))
+        for token, after in itertools.pairwise([*found, Token("other", "", len(sql))])
+        if token.kind in ("word", "name") and (name := token.text.strip('"'))
     )
 
 
@@ -123,27 +136,212 @@ def parameter_name(number: int) -> str:
     return f"p_{number}"
 
 
-def translated(sql: str) -> Translated:
-    """A statement in the lexical rules of Spark's SQL. Raises QueryError."""
-    parts: list[str] = []
-    places: list[tuple[int, int]] = []
-    length = 0
-    before = ""
-    casts: list[bool] = []  # of the open brackets, whether they are a CAST's
-    for token in tokens(sql):
-        text = token.text
-        kind = before == "::" or (before == "as" and bool(casts) and casts[-1])
-        written = _TYPES.get(text.lower(), text) if kind and token.kind == "word" else _spark(token)
-        places.append((length, token.start))
-        parts.append(written)
-        length += len(written)
-        if text == "(":
-            casts.append(before in ("cast", "try_cast"))
-        elif text == ")" and casts:
-            casts.pop()
-        if token.kind not in ("space", "comment"):
-            before = text.lower()
-    return Translated("".join(parts), places)
+def named_number(name: str) -> int:
+    """The number of the parameter that is called so there."""
+    return int(name.removeprefix("p_"))
+
+
+def parameter_number(token: Token) -> int:
+    """That of `$1`."""
+    return int(token.text[1:])
+
+
+def pieces(sql: str) -> list[Token]:
+    """The pieces without spaces and comments. Raises QueryError."""
+    return [one for one in tokens(sql) if one.kind not in ("space", "comment")]
+
+
+def translated(
+    sql: str, params: Mapping[str, object] | None = None, elements: Mapping[str, str] | None = None
+) -> Translated:
+    """A statement in the lexical rules of Spark's SQL, which takes lists of values for no parameters.
+
+    `elements`: what the elements of a parameter are called in Spark's SQL, by its name. Raises QueryError.
+    """
+    return _Translation(sql, params or {}, elements or {}).done()
+
+
+class _Translation:
+    """A statement on its way."""
+
+    def __init__(self, sql: str, params: Mapping[str, object], elements: Mapping[str, str]) -> None:
+        self._sql, self._tokens = sql, list(tokens(sql))
+        self._params, self._elements = params, elements
+        self._arrays: set[int] = set()
+
+    def done(self) -> Translated:
+        parts: list[str] = []
+        places: list[tuple[int, int]] = []
+        at, length, before = 0, 0, ""
+        casts: list[bool] = []  # of the open brackets, whether they are a CAST's
+        while at < len(self._tokens):
+            token = self._tokens[at]
+            kind = before == "::" or (before == "as" and bool(casts) and casts[-1])
+            end, written = (
+                (self._type(at) if kind else None) or self._several(at) or (at + 1, self._one(token))
+            )
+            places.append((length, token.start))
+            parts.append(written)
+            length += len(written)
+            if token.text == "(":
+                casts.append(before in ("cast", "try_cast"))
+            elif token.text == ")" and casts:
+                casts.pop()
+            if token.kind not in ("space", "comment"):
+                before = token.text.lower()
+            at = end
+        return Translated("".join(parts), dict(self._spread()), frozenset(self._arrays), places)
+
+    def _spread(self) -> Iterator[tuple[str, object]]:
+        """The parameters, those of lists one by one."""
+        for name, value in self._params.items():
+            if isinstance(value, list):
+                yield from zip(_names(name, value), value, strict=True)
+            else:
+                yield name, value
+
+    def _one(self, token: Token) -> str:
+        name = parameter_name(parameter_number(token)) if token.kind == "number" else ""
+        value = self._params.get(name)
+        return f"array({_markers(name, value)})" if isinstance(value, list) else _spark(token)
+
+    def _ahead(self, at: int) -> list[tuple[int, Token]]:
+        """Some pieces from there on that are no spaces, and where they are."""
+        found = ((place, self._tokens[place]) for place in range(at, len(self._tokens)))
+        pieces_there = (one for one in found if one[1].kind not in ("space", "comment"))
+        return list(itertools.islice(pieces_there, _AHEAD))
+
+    def _type(self, at: int) -> tuple[int, str] | None:
+        """A type by PostgreSQL's name."""
+        ahead = self._ahead(at)
+        token, after = self._tokens[at], [one.text for _, one in ahead[1:3]]
+        if token.kind != "word":
+            return None
+        name = _TYPES.get(token.text.lower(), token.text)
+        if after == ["[", "]"]:
+            return ahead[2][0] + 1, f"array<{name}>"
+        return at + 1, token.text if after[:1] == ["("] else name
+
+    def _several(self, at: int) -> tuple[int, str] | None:
+        """What takes several pieces, where there it begins, and where it ends."""
+        token = self._tokens[at]
+        if token.text in ("=", "<>", "!="):
+            return self._membership(self._ahead(at))
+        if token.kind == "text" and (bytes_written := _HEX.fullmatch(token.text)):
+            ahead = self._ahead(at)[:3]
+            if [one.text.lower() for _, one in ahead[1:]] == ["::", "bytea"]:
+                return ahead[2][0] + 1, f"X'{bytes_written[1]}'"
+        begins = token.kind == "word" and token.text.lower() in ("offset", "fetch")
+        return self._bounds(self._ahead(at)) if begins else None
+
+    def _membership(self, ahead: list[tuple[int, Token]]) -> tuple[int, str] | None:
+        """`= ANY($1)` and `<> ALL($1)`, which Spark writes with IN."""
+        texts = [one.text.lower() for _, one in ahead]
+        words, negated = (("any", "some"), False) if texts[0] == "=" else (("all",), True)
+        if len(texts) < 5 or texts[1] not in words or texts[2] != "(":
+            return None
+        array, close, kind, items = ahead[3][1], 4, "", ""
+        if texts[3:5] == ["array", "["] and "]" in texts:
+            close = texts.index("]") + 1
+            inner = self._tokens[ahead[4][0] + 1 : ahead[close - 1][0]]
+            items = "".join(map(self._one, inner)).strip()
+        elif array.kind not in ("number", "text"):
+            return None
+        if texts[close : close + 1] == ["::"] and texts[close + 2 : close + 4] == ["[", "]"]:
+            kind, close = _TYPES.get(texts[close + 1], texts[close + 1]), close + 4
+        if texts[close : close + 1] != [")"]:
+            return None
+        items = items or (_nothing(kind) if texts[3] == "array" else self._elements_of(array, kind))
+        return ahead[close][0] + 1, f"{'NOT ' * negated}IN ({items})"
+
+    def _elements_of(self, array: Token, kind: str) -> str:
+        if array.kind == "text":
+            try:
+                texts = listed(array.text[1:-1].replace("''", "'"))
+            except ValueError as error:
+                place = Span(array.start, array.start + len(array.text))
+                raise QueryError(str(error), sql=self._sql, span=place) from error
+            written = ["NULL" if one is None else _literal(one) for one in texts]
+            return ", ".join(f"CAST({one} AS {kind})" if kind else one for one in written) or _nothing(kind)
+        number = parameter_number(array)
+        self._arrays.add(number)
+        name = parameter_name(number)
+        value = self._params.get(name)
+        if not isinstance(value, list):
+            return f":{name}"
+        return _markers(name, value) or _nothing(kind or self._elements.get(name, ""))
+
+    @staticmethod
+    def _bounds(ahead: list[tuple[int, Token]]) -> tuple[int, str] | None:
+        """`OFFSET 2 ROWS FETCH FIRST 3 ROWS ONLY` and `OFFSET 2 LIMIT 3`, of which Spark has `LIMIT 3 OFFSET 2` alone."""
+        texts = [*(one.text.lower() for _, one in ahead), "", "", ""]
+        found: dict[str, str] = {}
+        last = 0
+        while texts[last] in ("offset", "limit", "fetch"):
+            fetch, begin = texts[last] == "fetch", last + 1
+            begin += fetch and texts[begin] in ("first", "next")
+            end = _count_end(texts, begin)
+            count = _number_of_rows([one for _, one in ahead[begin:end]]) or "1" * (fetch and end == begin)
+            end += texts[end] in ("row", "rows")
+            if not count or (fetch and texts[end] != "only"):
+                break
+            found["LIMIT" if fetch else texts[last].upper()] = count
+            last = end + fetch
+        written = " ".join(f"{word} {found[word]}" for word in ("LIMIT", "OFFSET") if word in found)
+        return (ahead[last - 1][0] + 1, written) if found else None
+
+
+def _count_end(texts: Sequence[str], begin: int) -> int:
+    """Where a number of rows ends: `10`, `$1`, `$1::int`, or what stands in brackets."""
+    end = begin
+    if texts[begin] == "(" and ")" in texts[begin:]:
+        return texts.index(")", begin) + 1
+    while texts[end].isdecimal() or texts[end].startswith("$"):  # each digit is a piece
+        end += 1
+    return end + 2 * (end > begin and texts[end] == "::")
+
+
+def _number_of_rows(written: Sequence[Token]) -> str:
+    """A number or a parameter without brackets and casts; nothing where it is anything else."""
+    parts = list(
+        itertools.takewhile(lambda one: one.text != "::", (one for one in written if one.text not in "()"))
+    )
+    plain = all(one.text.isdecimal() or one.kind == "number" for one in parts)
+    return "".join(map(_spark, parts)) if plain else ""
+
+
+def listed(text: str) -> list[str | None]:
+    """The elements of an array as PostgreSQL writes it: `{1,NULL,"a b"}`. Raises ValueError."""
+    if not (text.startswith("{") and text.endswith("}")):
+        raise ValueError(f"{text!r} is no array: one is written {{1,2}}")
+    items: list[str | None] = []
+    at, end = 1, len(text) - 1
+    while at < end:
+        item, quoted = "", text[at] == '"'
+        at += quoted
+        while at < end and text[at] != ('"' if quoted else ","):
+            if text[at] in "{}" and not quoted:
+                raise ValueError("arrays have one dimension here")
+            at += text[at] == "\\"
+            item += text[at]
+            at += 1
+        at += quoted
+        items.append(item if quoted or item.upper() != "NULL" else None)
+        at += 1
+    return items
+
+
+def _names(name: str, values: Sequence[object]) -> list[str]:
+    return [f"{name}_{at}" for at, _ in enumerate(values, 1)]
+
+
+def _markers(name: str, values: Sequence[object]) -> str:
+    return ", ".join(f":{one}" for one in _names(name, values))
+
+
+def _nothing(kind: str) -> str:
+    """No value of a type: what is compared with any of them is so of none."""
+    return f"SELECT CAST(NULL AS {kind or 'string'}) WHERE 1 = 0"
 
 
 def _spark(token: Token) -> str:

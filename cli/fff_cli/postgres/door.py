@@ -19,9 +19,12 @@ from fff.api.own_spark import OwnSpark
 from fff.api.running import fields_of
 from fff.errors import FFFError
 from fff.options import RunOptions
+from fff.schema import ArrowType
+from fff.sql import parameter_types
 from fff_cli.postgres import wire
 from fff_cli.postgres.catalog import ServerCatalog
-from fff_cli.postgres.portals import CodedError
+from fff_cli.postgres.dialect import named_number
+from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.session import PostgresSession
 from fff_cli.postgres.settings import SETTINGS
 from fff_cli.postgres.wire import ProtocolError, Remark, Startup
@@ -105,7 +108,7 @@ class PostgresDoor:
             client = await self._admitted(reader, writer)
         if client is None:
             return
-        session = PostgresSession(self, client, reader, writer)
+        session = PostgresSession(self, client, startup.settings, reader, writer)
         self._sessions[session.process, session.secret] = session
         try:
             await session.run()
@@ -161,6 +164,12 @@ class PostgresDoor:
         await federation.discover(sql, None)
         fields = await fields_of(federation.prepare(sql, params), self._spark)
         return pa.schema([(one.name, one.arrow) for one in fields])
+
+    async def parameter_types(self, sql: str) -> Mapping[int, ArrowType]:
+        """The types that values of `$1` and the like should have, where the statement tells. Raises QueryError, SourceError."""
+        federation = self.queries.federation
+        await federation.discover(sql, None)
+        return {named_number(name): kind for name, kind in parameter_types(sql, federation.catalog).items()}
 
     def internal(self, error: BaseException) -> FFFError:
         """What a client hears of a bug."""

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from fff.errors import FFFError, QueryError, SourceError, UnsupportedSQL, UsageError
 from fff_cli.serve.queries import TooManyQueries
+
+
+class CodedError(FFFError):
+    """An error with a SQLSTATE of its own."""
+
+    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
 
 #: By what a wrong statement is told as.
 _STATES = tuple(
@@ -26,9 +37,25 @@ _STATES = tuple(
 )
 
 
+def remarks_on(end: Mapping[str, Any], *, parts: bool, cancelled: bool) -> list[str]:
+    """What there is to say of an answer that has come. Raises CodedError for one that is not whole, unless `parts` will do."""
+    remarks = [*end["warnings"], *end["doubts"]]
+    if end["complete"]:
+        return remarks
+    missing = [f"{one['table']} where {one['predicate']}: {one['reason']}" for one in end["missing"]]
+    what = f"the answer is not complete: {end['reason'] or 'something is missing'}"
+    if parts:
+        return [what, *missing, *remarks]
+    late = str(end["reason"]).startswith("the deadline")
+    hint = "SET fff.partial = on takes a part for an answer, with a warning"
+    raise CodedError("57014" if cancelled or late else "58030", "; ".join([what, *missing[:5]]), hint=hint)
+
+
 def code_of(error: FFFError) -> str:
     """The SQLSTATE of an error."""
     match error:
+        case CodedError():
+            return error.code
         case TooManyQueries():
             return "53300"
         case UnsupportedSQL():

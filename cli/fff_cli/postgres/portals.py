@@ -11,6 +11,8 @@ import pyarrow as pa
 from fff.errors import FFFError, UsageError
 from fff_cli.postgres.commands import DeclareCursor, FetchRows
 from fff_cli.postgres.copying import CopyForm
+from fff_cli.postgres.dialect import pieces
+from fff_cli.postgres.error_codes import CodedError
 
 Batch: TypeAlias = pa.RecordBatch
 Schema: TypeAlias = pa.Schema
@@ -18,39 +20,46 @@ Schema: TypeAlias = pa.Schema
 ROWS_AT_ONCE = 2_000
 
 
-class CodedError(FFFError):
-    """An error with a SQLSTATE of its own."""
-
-    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.code = code
-
-
 @dataclass
 class SentAhead:
-    """A statement that was sent ahead, and the types that its client said of its parameters."""
+    """A statement that was sent ahead, and the types of its parameters.
+
+    `kinds`: as its client said them, from the first on, 0 for any. `told`: of the others, by what they are
+    compared with, None while nobody has asked. `schema`: its columns as they were described.
+    """
 
     sql: str
     kinds: Sequence[int] = ()
+    told: Mapping[int, int] | None = None
+    schema: Schema | None = None
+
+    def said(self, number: int) -> int:
+        """The type that the client says a parameter to have, from 1; 0 where it does not."""
+        return self.kinds[number - 1] if number <= len(self.kinds) else 0
 
     def kind(self, number: int) -> int:
-        """The type of a parameter, from 1; 0 where nothing was said."""
-        return self.kinds[number - 1] if number <= len(self.kinds) else 0
+        """The type of a parameter, from 1; 0 where nothing tells it."""
+        return self.said(number) or (self.told or {}).get(number, 0)
 
 
 @dataclass
 class BoundStatement:
     """A statement with the values of its parameters, to be run or under way.
 
-    `copy`: how its rows are copied out, where they are. `held`: a cursor that outlives its transaction.
+    `elements`: what the elements of arrays among them are called in Spark's SQL. `described`: the columns
+    that its client was told of. `copy`: how its rows are copied out, where they are. `cursor`: it was
+    declared. `held`: a cursor that outlives its transaction.
     """
 
     sql: str
     params: Mapping[str, object] = field(default_factory=dict)
+    elements: Mapping[str, str] = field(default_factory=dict)
+    described: Schema | None = None
     formats: Sequence[int] = ()
     answer: Answering | None = None
     copy: CopyForm | None = None
     held: bool = False
+    cursor: bool = False
 
     async def end(self) -> None:
         """End what is under way."""
@@ -99,10 +108,28 @@ class Answering:
 
 
 class SessionPortals:
-    """What a session has open, by name: portals, and the cursors that it has declared."""
+    """What a session has sent ahead and has open, by name: statements, portals, and the cursors that it has declared."""
 
     def __init__(self) -> None:
+        self.prepared: dict[str, SentAhead] = {}
         self._open: dict[str, BoundStatement] = {}
+
+    def known(self, name: str) -> SentAhead:
+        """The statement of that name. Raises CodedError."""
+        if name not in self.prepared:
+            raise CodedError("26000", f"no statement {name!r} is prepared")
+        return self.prepared[name]
+
+    def forget(self, sql: str) -> None:
+        """DEALLOCATE of one, or of all. Raises CodedError."""
+        named = [one.text for one in pieces(sql)[1:] if one.text.lower() not in ("prepare", ";")]
+        name = named[0] if named else "all"
+        name = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+        if name == "all":
+            self.prepared.clear()
+        else:
+            self.known(name)
+            del self.prepared[name]
 
     def opened(self, name: str) -> BoundStatement:
         """The portal of that name. Raises UsageError."""
@@ -136,7 +163,7 @@ class SessionPortals:
         if await answer.schema() is None:
             await answer.close()
             raise UsageError("a cursor is of a query")
-        self._open[command.name] = BoundStatement(command.sql, answer=answer, held=command.held)
+        self._open[command.name] = BoundStatement(command.sql, answer=answer, held=command.held, cursor=True)
         return "DECLARE CURSOR"
 
     def cursor(self, name: str) -> Answering:
@@ -149,7 +176,8 @@ class SessionPortals:
     async def close_cursor(self, name: str | None) -> None:
         """Close a cursor, or all. Raises CodedError."""
         if name is None:
-            await self.end()
+            for one in [one for one, portal in self._open.items() if portal.cursor]:
+                await self.drop(one)
         else:
             self.cursor(name)
             await self.drop(name)

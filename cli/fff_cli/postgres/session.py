@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from fff.errors import FFFError, QueryError, UsageError
+from fff.schema import ArrowType
 from fff.structs import replace
 from fff_cli.postgres import wire
 from fff_cli.postgres.commands import (
@@ -24,41 +25,37 @@ from fff_cli.postgres.commands import (
     FetchRows,
     copy_command,
     cursor_command,
+    session_word,
 )
 from fff_cli.postgres.copying import CopyForm
 from fff_cli.postgres.dialect import (
-    Token,
     Translated,
     asks_the_catalog,
     parameter_name,
     parameters_in,
     statements,
-    tokens,
     translated,
     words,
 )
-from fff_cli.postgres.error_codes import code_of
+from fff_cli.postgres.error_codes import CodedError, code_of, remarks_on
+from fff_cli.postgres.parameters import filled, guessed, kinds_told, parameter, sample, spark_type
 from fff_cli.postgres.portals import (
     ROWS_AT_ONCE,
     Answering,
     BoundStatement,
-    CodedError,
     SentAhead,
     SessionPortals,
 )
-from fff_cli.postgres.settings import REPORTED, SETTINGS, SessionSettings
-from fff_cli.postgres.values import TEXT, cells, parameter, wire_type
+from fff_cli.postgres.settings import REPORTED, SETTINGS, SessionSettings, started_with
+from fff_cli.postgres.values import TEXT, as_described, cells, wire_type
 from fff_cli.postgres.wire import Body, ProtocolError, Remark
+from fff_cli.serve.hints import advised
 from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, asked_query
 
 Batch: TypeAlias = pa.RecordBatch
 Schema: TypeAlias = pa.Schema
 ArrowTable: TypeAlias = pa.Table
 
-_BEGIN, _END = {"begin", "start"}, {"commit", "end", "rollback", "abort"}
-_IDLE = {"discard": "DISCARD ALL", "deallocate": "DEALLOCATE", "listen": "LISTEN", "unlisten": "UNLISTEN", "reset": "RESET"} | {
-    "savepoint": "SAVEPOINT", "release": "RELEASE",
-}  # fmt: skip
 _UNTAKEN_S = 60.0  # that a client may take nothing of its answer
 _WAITING = 64  # messages that a client may send ahead
 
@@ -74,6 +71,9 @@ class DoorServices(Protocol):
     async def columns_of(self, sql: str, params: Mapping[str, object]) -> Schema:
         """The columns that a statement's result will have; no table is read."""
 
+    async def parameter_types(self, sql: str) -> Mapping[int, ArrowType]:
+        """The types that values of `$1` and the like should have, where the statement tells."""
+
     def internal(self, error: BaseException) -> FFFError:
         """What a client hears of a bug."""
 
@@ -82,13 +82,17 @@ class PostgresSession:
     """A client that has said who it is: whose token it has, and its connection."""
 
     def __init__(
-        self, host: DoorServices, client: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        host: DoorServices,
+        client: str,
+        settings: Mapping[str, str],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         self._host, self._queries, self._client = host, host.queries, client
         self._reader, self._writer = reader, writer
-        self._settings = SessionSettings()
+        self._settings, self._wanted = SessionSettings(), settings
         self._state = b"I"
-        self._prepared: dict[str, SentAhead] = {}
         self._portals = SessionPortals()
         self._running: ServedQuery | None = None
         self._together = False  # several statements of one message, which are a transaction
@@ -102,6 +106,12 @@ class PostgresSession:
 
     async def run(self) -> None:
         """Answer until the client goes; then end what it had under way."""
+        try:
+            for name, value in started_with(self._wanted):
+                self._settings.put(name, value, self._queries.limits)
+        except UsageError as error:
+            self._send(Remark("22023", error.message, error.hint, severity="FATAL").encoded())
+            return
         self._send(*(wire.setting(name, SETTINGS[name]) for name in REPORTED))
         self._send(wire.cancel_key(self.process, self.secret), wire.ready(self._state))
         await self._flushed()
@@ -160,13 +170,10 @@ class PostgresSession:
             await self._flushed()
 
     def _refuse(self, error: FFFError) -> None:
+        advised(error)
         position = error.span.start + 1 if isinstance(error, QueryError) and error.span is not None else None
         message = error.message if isinstance(error, QueryError) else str(error).partition("\n")[0]
-        self._send(
-            Remark(
-                error.code if isinstance(error, CodedError) else code_of(error), message, error.hint, position
-            ).encoded()
-        )
+        self._send(Remark(code_of(error), message, error.hint, position).encoded())
         if self._state == b"T":
             self._state = b"E"
         self._skipping = True
@@ -195,64 +202,76 @@ class PostgresSession:
         texts = statements(sql)
         if len(texts) > 1:
             raise UsageError("one statement at a time can be prepared")
-        self._prepared[name] = SentAhead(texts[0] if texts else "", kinds)
+        self._portals.prepared[name] = SentAhead(texts[0] if texts else "", kinds)
         self._send(wire.PARSED)
 
     async def _bind(self, body: Body) -> None:
         name, statement = body.text(), body.text()
-        prepared = self._known(statement)
+        prepared = self._portals.known(statement)
         forms = body.int16s()
         values = [body.value() for _ in range(body.int16())]
         most = parameters_in(prepared.sql)
         if len(values) < most:
             raise UsageError(f"{most} values are needed, not {len(values)}")
         binary = [one == 1 for one in (forms if len(forms) > 1 else (forms or [0]) * len(values))]
+        await self._learn_kinds(prepared)
         params = {
-            parameter_name(at): parameter(value, prepared.kind(at), binary[at - 1])
+            parameter_name(at): (parameter if prepared.said(at) else guessed)(
+                value, prepared.kind(at), binary[at - 1]
+            )
             for at, value in enumerate(values, 1)
             if at <= most
         }
-        await self._portals.open(name, self._bound(prepared.sql, params, body.int16s()))
+        portal = self._bound(prepared.sql, params, body.int16s())
+        portal.elements = {parameter_name(at): spark_type(prepared.kind(at)) for at in range(1, most + 1)}
+        portal.described = prepared.schema
+        await self._portals.open(name, portal)
         self._send(wire.BOUND)
+
+    async def _learn_kinds(self, prepared: SentAhead) -> None:
+        """What the parameters of a statement are, of those whose client has not said it."""
+        count = parameters_in(prepared.sql)
+        if prepared.told is not None or all(prepared.said(at) for at in range(1, count + 1)):
+            return
+        copied, command = copy_command(prepared.sql), cursor_command(prepared.sql)
+        sql = copied.sql if copied else command.sql if isinstance(command, DeclareCursor) else prepared.sql
+        asks = session_word(sql) is None and not asks_the_catalog(sql)
+        prepared.told = await kinds_told(sql, self._host.parameter_types if asks else None)
 
     @staticmethod
     def _bound(sql: str, params: Mapping[str, object], formats: Sequence[int]) -> BoundStatement:
         copied = copy_command(sql)
         if copied is None:
-            return BoundStatement(sql, params, formats)
+            return BoundStatement(sql, params, formats=formats)
         return BoundStatement(copied.sql, params, copy=copied.form)
-
-    def _known(self, name: str) -> SentAhead:
-        if name not in self._prepared:
-            raise UsageError(f"no statement {name!r} is prepared")
-        return self._prepared[name]
 
     async def _describe(self, body: Body) -> None:
         kind, name = body.take(1), body.text()
         if kind == b"S":
-            prepared = self._known(name)
-            count = parameters_in(prepared.sql)
-            self._send(wire.parameters([prepared.kind(at) or TEXT for at in range(1, count + 1)]))
-            schema = await self._columns_ahead(prepared.sql, count)
+            prepared = self._portals.known(name)
+            await self._learn_kinds(prepared)
+            kinds = [prepared.kind(at) for at in range(1, parameters_in(prepared.sql) + 1)]
+            self._send(wire.parameters([kind or TEXT for kind in kinds]))
+            samples = {parameter_name(at): sample(kind) for at, kind in enumerate(kinds, 1)}
+            schema = prepared.schema = await self._columns_ahead(prepared.sql, samples)
             portal = BoundStatement(prepared.sql)
         else:
             portal = self._portals.opened(name)
-            portal.answer = portal.answer or self._answering(portal.sql, portal.params)
-            schema = None if portal.copy else await portal.answer.schema()
+            portal.answer = portal.answer or self._answering(portal.sql, portal.params, portal.elements)
+            schema = None if portal.copy else portal.described or await portal.answer.schema()
         self._send(wire.NO_ROWS if schema is None else wire.columns(self._described(schema, portal)))
 
-    async def _columns_ahead(self, sql: str, count: int) -> Schema | None:
-        """The columns of a statement whose values are not known yet."""
-        if not sql or self._word(sql) is not None or copy_command(sql) is not None:
+    async def _columns_ahead(self, sql: str, samples: Mapping[str, object]) -> Schema | None:
+        """The columns of a statement whose values are not known yet, but such as they will be."""
+        if not sql or session_word(sql) is not None or copy_command(sql) is not None:
             return None
         command = cursor_command(sql)
         if command is not None:
             shown = isinstance(command, FetchRows) and command.word == "FETCH"
             return await self._portals.cursor(str(command.name)).schema() if shown else None
         if self._settings.shown(sql) is None and not asks_the_catalog(sql):
-            return await self._host.columns_of(
-                translated(sql).sql, {parameter_name(at + 1): None for at in range(count)}
-            )
+            text = translated(sql, samples)
+            return await self._host.columns_of(text.sql, text.params)
         answer = self._answering(sql, {})
         try:
             return await answer.schema()
@@ -265,14 +284,14 @@ class PostgresSession:
         if not portal.sql:
             self._send(wire.EMPTY)
             return
-        portal.answer = portal.answer or self._answering(portal.sql, portal.params)
+        portal.answer = portal.answer or self._answering(portal.sql, portal.params, portal.elements)
         if await self._rows(portal, portal.answer, most):
             await portal.end()
 
     async def _close(self, body: Body) -> None:
         kind, name = body.take(1), body.text()
         if kind == b"S":
-            self._prepared.pop(name, None)
+            self._portals.prepared.pop(name, None)
         else:
             await self._portals.drop(name)
         self._send(wire.CLOSED)
@@ -314,6 +333,7 @@ class PostgresSession:
             if isinstance(part, str):
                 self._send(wire.done(part))
                 return True
+            part = as_described(part, portal.described)
             columns = [cells(column, portal.binary(at)) for at, column in enumerate(part.columns)]
             self._send(wire.rows(columns, len(part)))
             await self._flushed()
@@ -338,15 +358,22 @@ class PostgresSession:
             wire.copied([front + form.trailer]), wire.COPIED, wire.done(part.replace("SELECT", "COPY"))
         )
 
-    def _answering(self, sql: str, params: Mapping[str, object]) -> Answering:
-        return Answering(self._parts(sql, params))
+    def _answering(
+        self, sql: str, params: Mapping[str, object], elements: Mapping[str, str] | None = None
+    ) -> Answering:
+        return Answering(self._parts(sql, params, elements or {}))
 
-    async def _parts(self, sql: str, params: Mapping[str, object]) -> AsyncGenerator[Batch | str]:
-        word = self._word(sql)
+    async def _parts(
+        self, sql: str, params: Mapping[str, object], elements: Mapping[str, str]
+    ) -> AsyncGenerator[Batch | str]:
+        word = session_word(sql)
         if self._state == b"E" and word not in ("ROLLBACK", "COMMIT"):
             raise CodedError("25P02", "the transaction has failed: end it first, by ROLLBACK")
         if word is not None:
-            yield self._obey(sql, word)
+            done = self._obey(sql, word)
+            if word == "DISCARD ALL":
+                await self._portals.close_cursor(None)
+            yield done
             return
         shown = self._settings.shown(sql)
         if shown is not None:
@@ -355,22 +382,22 @@ class PostgresSession:
             return
         command = cursor_command(sql)
         if command is not None:
-            async for part in self._on_cursor(command, params):
+            async for part in self._on_cursor(command, params, elements):
                 yield part
             return
         if asks_the_catalog(sql):
-            table = (await self._host.catalog(_filled(sql, params))).combine_chunks()
+            table = (await self._host.catalog(filled(sql, params))).combine_chunks()
             for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
                 yield batch
             yield f"SELECT {len(table)}"
             return
-        async for part in self._asked(translated(sql), params):
+        async for part in self._asked(translated(sql, params, elements)):
             yield part
 
-    async def _asked(self, text: Translated, params: Mapping[str, object]) -> AsyncGenerator[Batch | str]:
+    async def _asked(self, text: Translated) -> AsyncGenerator[Batch | str]:
         rows = 0
         try:
-            async with self._queries.begun(self._client, self._question(text.sql, params)) as query:
+            async with self._queries.begun(self._client, self._question(text)) as query:
                 self._running = query
                 try:
                     async with contextlib.aclosing(query.events(snapshots=False)) as events:
@@ -392,7 +419,7 @@ class PostgresSession:
     # Cursors
 
     async def _on_cursor(
-        self, command: CursorCommand, params: Mapping[str, object]
+        self, command: CursorCommand, params: Mapping[str, object], elements: Mapping[str, str]
     ) -> AsyncGenerator[Batch | str]:
         match command:
             case DeclareCursor():
@@ -400,9 +427,9 @@ class PostgresSession:
                     raise CodedError(
                         "25P01", "a cursor is of a transaction: BEGIN, or DECLARE … CURSOR WITH HOLD FOR"
                     )
-                if self._word(command.sql) is not None:
+                if session_word(command.sql) is not None:
                     raise UsageError("a cursor is of a query")
-                yield await self._portals.declare(command, self._answering(command.sql, params))
+                yield await self._portals.declare(command, self._answering(command.sql, params, elements))
             case CloseCursor(name):
                 await self._portals.close_cursor(name)
                 yield "CLOSE CURSOR"
@@ -410,52 +437,47 @@ class PostgresSession:
                 async for part in self._portals.fetched(command):
                     yield part
 
-    def _question(self, sql: str, params: Mapping[str, object]) -> AskedQuery:
-        return replace(
-            asked_query({"sql": sql} | self._settings.of_queries(), self._queries.limits), params=params
-        )
+    def _question(self, text: Translated) -> AskedQuery:
+        asked = asked_query({"sql": text.sql} | self._settings.of_queries(), self._queries.limits)
+        return replace(asked, params=text.params)
 
     def _judge(self, query: ServedQuery) -> None:
         """Raise where the rows are not all there are and the session wants none such; else say what there is to say."""
-        end = query.end()
-        remarks = [*end["warnings"], *end["doubts"]]
-        if not end["complete"]:
-            missing = [f"{one['table']} where {one['predicate']}: {one['reason']}" for one in end["missing"]]
-            what = f"the answer is not complete: {end['reason'] or 'something is missing'}"
-            if not self._settings.takes_parts:
-                code = "57014" if query.stopped else "58030"
-                raise CodedError(
-                    code,
-                    "; ".join([what, *missing[:5]]),
-                    hint="SET fff.partial = on takes a part for an answer, with a warning",
-                )
-            remarks = [what, *missing, *remarks]
-        self._send(*(Remark("01000", str(text), severity="WARNING").encoded() for text in remarks))
+        remarks = remarks_on(query.end(), parts=self._settings.takes_parts, cancelled=query.stopped)
+        self._send(*(Remark("01000", text, severity="WARNING").encoded() for text in remarks))
 
     # What sessions say to a database
 
-    @staticmethod
-    def _word(sql: str) -> str | None:
-        """The tag of a statement that is about the session alone; None for those that give rows."""
-        first = next(iter(words(sql)), "")
-        if first in _BEGIN:
-            return "BEGIN"
-        if first in _END:
-            return "ROLLBACK" if first in ("rollback", "abort") else "COMMIT"
-        return "SET" if first == "set" else _IDLE.get(first)
-
     def _obey(self, sql: str, word: str) -> str:
-        if word == "BEGIN":
-            self._state = b"T" if self._state == b"I" else self._state
-        elif word in ("COMMIT", "ROLLBACK"):
-            word = "ROLLBACK" if self._state == b"E" else word
-            self._state = b"I" if " to " not in f" {' '.join(words(sql))} " else b"T"
-        elif word == "SET":
-            self._settings.change(sql, self._queries.limits)
-        elif word in ("RESET", "DISCARD ALL"):
-            self._settings.reset()
-        elif word == "DEALLOCATE":
-            self._prepared.clear()
+        match word:
+            case "BEGIN":
+                if self._state == b"I":
+                    self._state = b"T"
+                    self._settings.begun()
+            case "COMMIT" | "ROLLBACK":
+                return self._ended(sql, word)
+            case "SET":
+                if (warning := self._settings.change(sql, self._queries.limits)) is not None:
+                    self._send(Remark("01000", warning, severity="WARNING").encoded())
+            case "RESET":
+                self._settings.reset(sql)
+            case "DISCARD ALL":
+                self._settings.reset()
+                self._portals.prepared.clear()
+            case "DEALLOCATE":
+                self._portals.forget(sql)
+        return word
+
+    def _ended(self, sql: str, word: str) -> str:
+        """The end of a transaction, or of a part of it."""
+        if "to" in words(sql):
+            if self._state == b"I":
+                raise CodedError("25P01", "there is no transaction to roll back a part of")
+            self._state = b"T"
+            return word
+        word = "ROLLBACK" if self._state == b"E" else word
+        self._settings.ended(well=word == "COMMIT")
+        self._state = b"I"
         return word
 
     def _send(self, *messages: bytes) -> None:
@@ -464,19 +486,3 @@ class PostgresSession:
     async def _flushed(self) -> None:
         async with asyncio.timeout(_UNTAKEN_S):
             await self._writer.drain()
-
-
-def _filled(sql: str, params: Mapping[str, object]) -> str:
-    """A statement about the catalog with its parameters in place, as texts in quotes or numbers."""
-
-    def written(token: Token) -> str:
-        if token.kind != "number":
-            return token.text
-        value = params.get(parameter_name(int(token.text[1:])))
-        if value is None:
-            return "NULL"
-        return (
-            str(value) if isinstance(value, bool | int | float) else "'" + str(value).replace("'", "''") + "'"
-        )
-
-    return "".join(map(written, tokens(sql)))

@@ -1,4 +1,4 @@
-"""Values as PostgreSQL's protocol has them: Arrow's columns written, the values of parameters read."""
+"""Values as PostgreSQL's protocol has them: Arrow's columns written."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.schema import ArrowType
 from fff_cli.output.values import is_nested, texts
-from fff_cli.postgres.wire import ProtocolError
+from fff_cli.postgres.error_codes import CodedError
 
 Array: TypeAlias = pa.Array
+Batch: TypeAlias = pa.RecordBatch
+Schema: TypeAlias = pa.Schema
 _DAY_ZERO = dt.date(2000, 1, 1).toordinal() - dt.date(1970, 1, 1).toordinal()
 _MICROS_ZERO = _DAY_ZERO * 86_400_000_000
 _NULL = struct.pack(">i", -1)
@@ -40,6 +42,30 @@ def wire_type(kind: ArrowType) -> WireType:
         if fits(kind):
             return wire
     return _ANY_NESTED if is_nested(kind) else _ANY
+
+
+def as_described(rows: Batch, schema: Schema | None) -> Batch:
+    """Rows in the types that a client was told of before their values were known. Raises CodedError where they do not fit."""
+    if schema is None or len(schema) != rows.num_columns:
+        return rows
+    columns = [
+        column if wire_type(one.type).oid == wire_type(column.type).oid else _cast(column, one.type)
+        for one, column in zip(schema, rows.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+def _cast(column: Array, kind: ArrowType) -> Array:
+    if wire_type(kind).oid == TEXT:
+        return texts(column)
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CodedError(
+            "0A000",
+            f"values of type {column.type} do not fit what was described as {kind} before they were known",
+            hint="cast the parameter in the SQL: $1::bigint",
+        ) from error
 
 
 def cells(column: Array, binary: bool) -> list[bytes]:
@@ -131,66 +157,3 @@ _TYPES: Sequence[tuple[Callable[[ArrowType], bool], WireType]] = (
     ),
     (pa.types.is_timestamp, WireType(TIMESTAMPTZ, 8, _moments, _packed(">q", _micros))),
 )
-
-
-def parameter(value: bytes | None, kind: int, binary: bool) -> object:
-    """The value of a parameter in Python; texts of no known type stay texts. Raises ProtocolError, ValueError."""
-    if value is None:
-        return None
-    if not binary:
-        text = value.decode()
-        return _FROM_TEXT[kind](text) if kind in _FROM_TEXT else text
-    if kind in _FROM_BINARY:
-        form, made = _FROM_BINARY[kind]
-        if len(value) != struct.calcsize(form):
-            raise ProtocolError("a value of a parameter has not the length of its type")
-        return made(struct.unpack(form, value)[0])
-    if kind in (0, TEXT, 1043, 19, 705, 18, JSON):
-        return value.decode()
-    raise ProtocolError(f"parameters of type {kind} are not read in binary: send text")
-
-
-def _truth(text: str) -> bool:
-    if text.lower() in ("t", "true", "on", "yes", "y", "1"):
-        return True
-    if text.lower() in ("f", "false", "off", "no", "n", "0"):
-        return False
-    raise ValueError(f"{text!r} is no truth value")
-
-
-def _moment(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text)
-
-
-def _from_micros(zone: dt.tzinfo | None) -> Callable[[int], dt.datetime]:
-    start = dt.datetime(2000, 1, 1, tzinfo=zone)
-    return lambda micros: start + dt.timedelta(microseconds=micros)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-_FROM_TEXT: dict[int, Callable[[str], object]] = {
-    BOOL: _truth,
-    INT2: int,
-    INT4: int,
-    INT8: int,
-    FLOAT4: float,
-    FLOAT8: float,
-    NUMERIC: Decimal,
-    DATE: dt.date.fromisoformat,
-    TIMESTAMP: _moment,
-    TIMESTAMPTZ: _moment,
-}
-_FROM_BINARY: dict[int, tuple[str, Callable[[Any], object]]] = {
-    BOOL: (">?", _same),
-    INT2: (">h", _same),
-    INT4: (">i", _same),
-    INT8: (">q", _same),
-    FLOAT4: (">f", _same),
-    FLOAT8: (">d", _same),
-    DATE: (">i", lambda days: dt.date(2000, 1, 1) + dt.timedelta(days=days)),
-    TIMESTAMP: (">q", _from_micros(None)),
-    TIMESTAMPTZ: (">q", _from_micros(dt.UTC)),
-}

@@ -62,6 +62,11 @@ class KeptStatement(Struct, frozen=True):
             )
         return [*more, *(text for text in self.params if _name(text) not in names)]
 
+    def with_params(self, more: Sequence[str]) -> KeptStatement:
+        """What the result came of where parameters have had other values."""
+        given = [text for text in self.all_params(more) if _name(text) not in self.secret_params]
+        return replace(self, params=tuple(given))
+
 
 def check(arguments: QueryArguments, form: str) -> None:
     """Raise UsageError for options with which no result can be refreshed."""

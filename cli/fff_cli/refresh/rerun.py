@@ -81,7 +81,7 @@ def run_refresh(wanted: Wanted, options: Mapping[str, Any]) -> int:
     _enter(about.folder)
     code = run_query(arguments, made=made)
     if code == 0:
-        write(file, about)
+        write(file, about.with_params(options["params"] or ()))
     elif code != _PARTIAL and not arguments.quiet and file.exists():  # of a partial result more is told
         say(f"{str(wanted.file)!r} is as it was")
     return code

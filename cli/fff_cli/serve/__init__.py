@@ -7,6 +7,7 @@ Out: their rows as they are found, in a framing that says whether they are all t
     client    `fff query --server`: sends a statement, writes what comes
     command   The command and its options.
     door      Where a server listens: a port of this machine, with TLS any other, or a socket file.
+    hints     What errors advise, for who has no command line
     openapi   What the server understands, as an OpenAPI document
     page      The page that shows running queries
     queries   Statements of clients under way: what they asked, what they may spend, how they end.

@@ -22,6 +22,7 @@ from fff.result.report import make_report
 from fff.sql import split_statements
 from fff.stats import RunOutcome, Snapshot, bills
 from fff.structs import Struct, asdict, field, replace
+from fff.web.gate.turns import ASKER
 from fff_cli.options.params import parse_params
 
 #: Ends that are kept, so that a client can ask how its query ended: the newest of all clients.
@@ -347,6 +348,7 @@ class Queries:
         query = ServedQuery(client, asked)
         budget = Budget.of(asked.options.max_requests, asked.options.budget)
         self._running[query.id] = query
+        ASKER.set(client)  # of all that this task sends
         try:
             try:
                 async with asyncio.timeout(asked.options.deadline):

@@ -24,6 +24,7 @@ from fff.stats import Snapshot
 from fff.version import __version__
 from fff_cli.mcp.replies import description_of
 from fff_cli.serve.answers import EVENTS, FRAMES, FRAMINGS, Framing, accepted
+from fff_cli.serve.hints import advised
 from fff_cli.serve.openapi import document
 from fff_cli.serve.page import HEADERS, PAGE
 from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, TooManyQueries, asked_query
@@ -64,6 +65,7 @@ def status_of(error: FFFError) -> tuple[int, str]:
 
 def error_body(error: FFFError) -> dict[str, Any]:
     """An error for clients: `position` is the first character of the SQL that it is about, counted from 1."""
+    advised(error)
     span = error.span if isinstance(error, QueryError) else None
     return {
         "code": status_of(error)[1],

@@ -9,6 +9,7 @@ Out: the text with names in the places of queries, and those queries planned.
     lateral_aliases  Names that a select list gives and uses, as what they stand for
     lateral_views    Rows that LATERAL VIEW makes, as queries in FROM
     packing          Joins that one eddy does not run among others, written as queries in FROM
+    parameter_types  The types that the values of parameters should have
     pipes            Pipes, as the SELECT that they mean
     query_tables     Queries that the engine answers, as tables that other blocks scan
 

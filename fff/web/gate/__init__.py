@@ -10,6 +10,7 @@ Out: leave to start.
     limiter             Who may send to a host now
     rate                Rates: the one a spec declares, and the one a server was seen to admit.
     rate_limit_headers  What servers tell about their quotas in headers, and what is left of one.
+    turns               Whose turn it is, among those who ask side by side
     waits               How long somebody waits for leave to send, why, and when that is too long
 
 The words are explained in docs/glossary.md.

@@ -1,6 +1,6 @@
 """Who may send to a host now: ceilings that are never exceeded, what the host was seen to admit, and the waits it asks for.
 
-Waiters queue first in, first out; a freed place is handed over in the same call that frees it, so nothing polls.
+Waiters queue first in, first out, and those who ask side by side (`ASKER`) take turns; a freed place is handed over in the same call that frees it, so nothing polls.
 In the order asked: a pause the server asked for; concurrency (`crowd`); what is left of the server's quotas (`quota`);
 the declared rate, then the rate learnt (`pace`). One refusal may be about its request alone: that one waits as it was
 told, and one other finds out whether the host refuses all. After the server was saturated a few requests go first; when
@@ -20,6 +20,7 @@ from fff.web.clock import Clock
 from fff.web.gate.concurrency import Crowd
 from fff.web.gate.rate import ARRIVAL_S, Pace, SlidingLimit, TokenBucket
 from fff.web.gate.rate_limit_headers import Quota, Remaining
+from fff.web.gate.turns import ASKER, Turns
 from fff.web.gate.waits import Cause, WaitTooLong
 from fff.web.types import HostPolicy
 
@@ -66,6 +67,7 @@ class HostLimiter:
         self._in_flight = 0  # never above the limit at the moment a request starts
         self._paused_until = float("-inf")
         self._waiters: deque[asyncio.Future[Permit]] = deque()
+        self._turns = Turns()
         self._units: dict[asyncio.Future[Permit], int] = {}  # of those that count as several requests
         # Those that count as more than others leave of a window, and until when they wait for that to change.
         self._apart: dict[asyncio.Future[Permit], float] = {}
@@ -159,14 +161,15 @@ class HostLimiter:
             raise WaitTooLong(math.inf, declared=True, shared=self._is_share)
         self._check_wait(now, units)
         waiter: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        asker = ASKER.get()
+        self._turns.line_up(waiter, self._waiters, asker, units)
         if units > 1:
             self._units[waiter] = units
         self._account(now)
         before = self.blocked.copy()
         meter.gates[self] = meter.gates.get(self, 0) + 1
         self._held.setdefault(id(meter), before.get("throttled", 0.0))
-        if len(self._waiters) == 1 or self._waiters[0].done():  # others wait for what the first waits for
+        if self._waiters[0] is waiter or self._waiters[0].done():  # others wait for what the first waits for
             self._pump(now)
         try:
             return await waiter
@@ -176,6 +179,7 @@ class HostLimiter:
             raise
         finally:
             self._units.pop(waiter, None)
+            self._turns.leave(waiter, asker)
             self._account(self._clock.now())
             for cause, seconds in self.blocked.items():
                 if (waited := seconds - before.get(cause, 0.0)) > 0:
@@ -445,6 +449,7 @@ class HostLimiter:
                 if delay is not None:
                     self._set_timer(now, delay)
                 break
+            self._turns.came(waiter)
             self._waiters.popleft().set_result(self._start(now, units))
         self._cause = cause if self._waiters else None
         if self._apart:

@@ -1,0 +1,269 @@
+"""PostgreSQL's protocol: parameters whose types the client leaves to the server, arrays, and what is described ahead."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import pq
+from psycopg.generators import execute
+
+from fff_cli.postgres.dialect import asks_the_catalog, listed, translated
+from fff_cli.postgres.parameters import cast_kinds, parameter
+from tests.api.postgres_serving import Standing, standing
+from tests.api.sites import TABLES, site
+
+pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
+
+INT4, INT8, TEXT, INT4S = 23, 20, 25, 1007
+
+
+async def prepared(
+    server: Standing,
+    sql: str,
+    values: Sequence[bytes | None] | None = None,
+    kinds: Sequence[int] | None = None,
+) -> tuple[list[int], list[int], Any]:
+    """The types of parameters and columns as they are described, and rows for values in binary."""
+    async with await server.connect() as client:
+        pgconn = client.pgconn
+
+        async def answered(good: pq.ExecStatus) -> Any:
+            [result] = await client.wait(execute(pgconn))
+            assert result.status == good, result.error_message.decode()
+            return result
+
+        pgconn.send_prepare(b"q", sql.encode(), kinds)
+        await answered(pq.ExecStatus.COMMAND_OK)
+        pgconn.send_describe_prepared(b"q")
+        told = await answered(pq.ExecStatus.COMMAND_OK)
+        types = [told.param_type(at) for at in range(told.nparams)]
+        columns = [told.ftype(at) for at in range(told.nfields)]
+        if values is None:
+            return types, columns, None
+        pgconn.send_query_prepared(b"q", values, [1] * len(values), result_format=0)
+        ran = await answered(pq.ExecStatus.TUPLES_OK)
+        rows = [tuple(ran.get_value(row, at) for at in range(ran.nfields)) for row in range(ran.ntuples)]
+        return types, columns, sorted(rows)
+
+
+TOLD = {
+    "SELECT a FROM web.s WHERE a = $1": [INT4],
+    "SELECT a FROM web.s x WHERE $1 < x.a AND x.a IN ($2, 3) AND x.a BETWEEN $3 AND -$4": [INT4] * 4,
+    "SELECT a FROM web.r LIMIT $1 OFFSET $2": [INT8] * 2,
+    "SELECT b, count(*) FROM web.r GROUP BY b HAVING count(*) > $1 AND max(a) < $2": [INT8, INT4],
+    "WITH q AS (SELECT a + 1 AS k FROM web.r) SELECT k FROM q WHERE k = $1": [INT4],
+    "SELECT z FROM (SELECT count(*) AS z FROM web.r GROUP BY b) WHERE z = $1": [INT8],
+    "SELECT r.a FROM web.r JOIN web.s ON r.b = s.a AND s.b > $1": [INT4],
+    "SELECT a FROM web.r WHERE EXISTS (SELECT 1 FROM web.s WHERE s.a = r.b AND r.a > $1)": [INT4],
+    "SELECT a FROM web.r WHERE ($1 IS NULL OR a = $1) AND (a, b) = ($2, $3)": [INT4] * 3,
+    "SELECT a FROM web.r WHERE CASE WHEN a = 1 THEN $1 ELSE b END = 2 AND coalesce(a, $2) > a * $3": [INT4]
+    * 3,
+    "SELECT a FROM web.r WHERE $1 IN (SELECT a FROM web.s WHERE a IN (1, 2))": [INT4],
+    "SELECT a FROM web.r WHERE CAST(a AS STRING) LIKE $1": [TEXT],
+    "SELECT $1::int8 AS x, CAST($2 AS int), $3": [INT8, INT4, TEXT],
+    "SELECT a FROM web.r WHERE a = ANY($1)": [INT4S],
+    "SELECT a FROM web.r WHERE a <> ALL ($1::int[])": [INT4S],
+    "SELECT oid FROM pg_catalog.pg_type WHERE oid = ANY($1::oid[])": [1028],
+}
+
+
+@pytest.mark.slow
+async def test_types_of_parameters_are_told_by_what_they_are_compared_with(publish):
+    async with standing(publish(site(), TABLES)) as server:
+        assert {sql: (await prepared(server, sql))[0] for sql in TOLD} == TOLD
+
+
+def int4(number: int) -> bytes:
+    return struct.pack(">i", number)
+
+
+def int4s(*numbers: int) -> bytes:
+    head = struct.pack(">iiiii", 1, 0, INT4, len(numbers), 1) if numbers else struct.pack(">iii", 0, 0, INT4)
+    return head + b"".join(int4(4) + int4(one) for one in numbers)
+
+
+async def test_values_come_in_the_types_that_were_told(publish):
+    async with standing(publish(site(), TABLES)) as server:
+        _, _, rows = await prepared(server, "SELECT b FROM web.s WHERE a = $1", [int4(3)])
+        assert rows == [(b"30",)]
+        _, _, rows = await prepared(server, "SELECT a FROM web.r LIMIT $1", [struct.pack(">q", 3)])
+        assert len(rows) == 3
+        _, _, rows = await prepared(server, "SELECT b FROM web.s WHERE a = ANY($1)", [int4s(3, 5, 99)])
+        assert rows == [(b"30",), (b"50",)]
+
+
+@pytest.mark.slow
+async def test_what_was_described_is_what_comes(publish):
+    async with standing(publish(site(), TABLES)) as server:
+        _, columns, rows = await prepared(server, "SELECT $1 AS x", [b"some"])
+        assert (columns, rows) == ([TEXT], [(b"some",)])
+        _, columns, rows = await prepared(server, "SELECT $1 AS x", [struct.pack(">q", 5)], [INT8])
+        assert (columns, rows) == ([INT4], [(b"5",)])
+        with pytest.raises(AssertionError, match="do not fit what was described"):
+            await prepared(server, "SELECT $1 AS x", [struct.pack(">q", 1 << 40)], [INT8])
+
+
+@pytest.mark.slow
+async def test_arrays_of_values_are_lists_and_of_none_nothing(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+
+        async def found(sql: str, *values: object) -> list[Any]:
+            return sorted([row[0] for row in await (await client.execute(sql, values)).fetchall()])
+
+        assert await found("SELECT b FROM web.s WHERE a = ANY(%s)", [1, None, 3]) == [10, 30]
+        assert await found("SELECT b FROM web.s WHERE a = ANY(%s)", []) == []
+        assert await found("SELECT a FROM web.r WHERE a < 3 AND NOT (a = ANY(%s))", []) == [0, 1, 2]
+        assert await found("SELECT a FROM web.r WHERE a < 3 AND a <> ALL(%s)", []) == [0, 1, 2]
+        assert await found("SELECT a FROM web.r WHERE a < 3 AND a <> ALL(%s)", [0, 2]) == [1]
+        assert await found("SELECT b FROM web.s WHERE a = SOME('{1,2}'::int4[])") == [10, 20]
+        assert await found("SELECT b FROM web.s WHERE a = ANY('{}'::int4[])") == []
+        assert await found("SELECT a FROM web.r WHERE array_contains(%s, a)", [4, 5]) == [4, 5]
+        with pytest.raises(psycopg.Error, match="is no array"):
+            await client.execute("SELECT b FROM web.s WHERE a = ANY('1,2')")
+
+
+async def test_values_that_cannot_be_read_cost_no_connection(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        with pytest.raises(psycopg.Error, match="type 17 is not read in binary"):
+            await client.execute("SELECT %b", (b"x",))
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            await client.execute("SELECT b FROM web.s WHERE a = %s", ("abc",))
+        assert await (await client.execute("SELECT b FROM web.s WHERE a = %s", ("3",))).fetchall() == [(30,)]
+
+
+DECIMALS = [
+    *("0", "1", "-0.00010", "12345678901234567890.000123", "100000000", "0.0001", "-9999.9"),
+    "12345678901234567890123456789012345678",
+]
+
+
+@pytest.mark.slow
+async def test_decimals_in_binary_lose_nothing(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        sql = f"SELECT {', '.join(['%b'] * len(DECIMALS))}"
+        [row] = await (await client.execute(sql, list(map(Decimal, DECIMALS)), binary=True)).fetchall()
+        assert list(map(str, row)) == DECIMALS
+
+
+def test_how_arrays_are_read():
+    assert listed('{1,NULL,"NULL","a \\"b\\",",c}') == ["1", None, "NULL", 'a "b",', "c"]
+    assert listed("{}") == []
+    assert parameter(b"{1,2}", INT4S, binary=False) == [1, 2]
+    with pytest.raises(ValueError, match="one dimension"):
+        listed("{{1},{2}}")
+    assert dict(cast_kinds('SELECT $1::"pg_catalog"."int4", CAST($2 AS bigint), $3::_text, $4 + 1')) == {
+        1: INT4, 2: INT8, 3: 1009,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "spark"),
+    [
+        ("a OFFSET 2 ROWS FETCH NEXT 13 ROWS ONLY", "a LIMIT 13 OFFSET 2"),
+        ("a FETCH FIRST ROW ONLY", "a LIMIT 1"),
+        ("a OFFSET $1 LIMIT $2", "a LIMIT :p_2 OFFSET :p_1"),
+        ("a LIMIT 2 OFFSET 3", "a LIMIT 2 OFFSET 3"),
+        ("a OFFSET 3 ROWS", "a OFFSET 3"),
+        (
+            "a OFFSET ($1::INTEGER) ROWS FETCH FIRST ($2::int4) ROWS ONLY",
+            "a LIMIT :p_2 OFFSET :p_1",
+        ),
+        ("a FETCH FIRST (2 + 1) ROWS ONLY", "a FETCH FIRST (2 + 1) ROWS ONLY"),
+        ("a = ANY(ARRAY[1, $2]) AND b <> ALL (ARRAY['x']::text[])", "a IN (1, :p_2) AND b NOT IN ('x')"),
+        ("a = ANY (SELECT 1)", "a = ANY (SELECT 1)"),
+        (r"'\x00fF'::bytea, '\x0'::bytea", r"X'00fF', '\\x0'::binary"),
+        ("SELECT rows FROM fetch", "SELECT rows FROM fetch"),
+        ("x::varchar(10), y::text[], CAST(z AS int8)", "x::varchar(10), y::array<string>, CAST(z AS bigint)"),
+    ],
+)
+def test_what_postgresql_writes_otherwise(written, spark):
+    assert translated(written).sql == spark
+
+
+def test_columns_may_be_called_as_functions_of_the_catalog_are():
+    assert not asks_the_catalog("SELECT version, format_type, t.col_description FROM web.packages t")
+    assert asks_the_catalog("SELECT version(), current_schema")
+    assert asks_the_catalog("SELECT pg_catalog.format_type(1, 2)")
+
+
+async def test_what_a_session_sets_holds_as_long_as_it_says(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+
+        async def shown(name: str) -> str:
+            return str((await (await client.execute(f"SHOW {name}")).fetchall())[0][0])
+
+        await client.execute("SET fff.max_requests = 7; SET fff.rows = 3; SET statement_timeout = '2min'")
+        await client.execute("SET search_path TO web, public")
+        await client.execute("RESET fff.rows")
+        assert (await shown("fff.max_requests"), await shown("fff.rows")) == ("7", "")
+        assert (await shown("statement_timeout"), await shown("search_path")) == ("2min", "web, public")
+        await client.execute("BEGIN; SET LOCAL fff.max_requests = 1; SET fff.prefer = cheap")
+        assert await shown("fff.max_requests") == "1"
+        await client.execute("COMMIT")
+        assert (await shown("fff.max_requests"), await shown("fff.prefer")) == ("7", "cheap")
+        await client.execute("BEGIN; SET fff.max_requests = 2; ROLLBACK")
+        assert await shown("fff.max_requests") == "7"
+        every = await (await client.execute("SHOW ALL")).fetchall()
+        assert ("fff.max_requests", "7", "") in every
+        warnings: list[str | None] = []
+        client.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+        await client.execute("SET TIME ZONE 'UTC'; SET TimeZone = 'Europe/Berlin'")
+        assert warnings == ["days and moments are in UTC here, whatever is set"]
+        assert await shown("TimeZone") == "UTC"
+        with pytest.raises(psycopg.errors.NoActiveSqlTransaction):
+            await client.execute("ROLLBACK TO SAVEPOINT x")
+
+
+async def test_what_a_client_sets_as_it_connects_holds(publish):
+    async with standing(publish(site(), TABLES)) as server:
+        more: dict[str, Any] = {
+            "options": r"-c fff.max_requests=1 -c search_path=a\ b",
+            "application_name": "me",
+        }
+        async with await server.connect(**more) as client:
+            with pytest.raises(psycopg.errors.IoError, match="not complete"):
+                await client.execute("SELECT a FROM web.r")
+            assert await (await client.execute("SHOW application_name")).fetchone() == ("me",)
+            assert await (await client.execute("SHOW search_path")).fetchone() == ("a b",)
+        with pytest.raises(psycopg.OperationalError, match="will not do"):
+            await server.connect(options="-c fff.max_requests=x")
+
+
+async def test_hints_are_for_who_has_no_command_line(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        with pytest.raises(psycopg.errors.UndefinedTable) as error:
+            await client.execute("SELECT a FROM elsewhere.unlike_any")
+        assert error.value.diag.message_hint == "SHOW TABLES lists those that are served"
+
+
+async def test_statements_are_forgotten_one_by_one(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        for name in (b"a", b"b"):
+            client.pgconn.send_prepare(name, b"SELECT 1")
+            await client.wait(execute(client.pgconn))
+        await client.execute("DEALLOCATE a")
+        client.pgconn.send_query_prepared(b"b", [])
+        [kept] = await client.wait(execute(client.pgconn))
+        assert kept.get_value(0, 0) == b"1"
+        with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+            await client.execute("DEALLOCATE a")
+
+
+async def test_pools_and_copies_of_asyncpg_ask_the_catalog(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        await client.execute("SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;")
+        asked = await client.execute("SELECT quote_literal(%s::text)", ("it's",))
+        assert await asked.fetchone() == ("'it''s'",)
+        zone = await client.execute("SELECT current_setting('TimeZone')")
+        assert await zone.fetchone() == ("UTC",)
+        element = await client.execute("SELECT typelem FROM pg_type WHERE typname = '_int4'")
+        assert await element.fetchone() == (INT4,)
+        spaces = await client.execute(
+            "SELECT 1 FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace"
+        )
+        assert await spaces.fetchall() == [(1,)], "psql's \\l+"
