@@ -357,6 +357,8 @@ class _NameWriter:
             raise _unsure()
         close = self._statement.closing(first + 1)
         texts = list(self._arguments(first + 1, close))
+        if texts == ["*"]:
+            raise _unsure()
         if len(texts) == 1 and (in_words := self._in_words(word, node)) is not None:
             return in_words
         self._calls = [at for at in self._calls if at > close]
@@ -404,14 +406,9 @@ class _NameWriter:
 
     def _argument(self, text: str) -> str:
         """What Spark shows of an argument."""
-        if text.strip() == "*":  # rows, or the columns of tables
-            raise _unsure()
         statement = parse_statement(f"SELECT {text}")
-        item = _only_item(statement)
-        if isinstance(item, exp.Alias):
-            raise _unsure()
         writer = _NameWriter(statement, 1, len(statement.tokens), self._columns, self._variables)
-        return writer.whole(item)
+        return writer.whole(_only_item(statement))
 
     def _lambda(self, text: str, variables: Mapping[str, Typed]) -> str:
         """What it shows of a lambda: variables without their names, behind what is made of them."""
@@ -462,7 +459,7 @@ class _NameWriter:
 
 def _only_item(statement: Statement) -> Node:
     items: list[Node] = statement.tree.expressions
-    if filled(statement.tree) != {"expressions"} or len(items) != 1:
+    if filled(statement.tree) != {"expressions"} or len(items) != 1 or isinstance(items[0], exp.Alias):
         raise _unsure()
     return items[0]
 
