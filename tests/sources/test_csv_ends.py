@@ -69,6 +69,12 @@ def test_every_end_inside_of_quotes_is_noticed_and_no_other() -> None:
             assert not inside
             assert table.num_rows == len(rows) - 1
             whole += 1
+        try:
+            read_cells(part, ",", ["n", "word"], ["n", "word"], left_out=[])
+        except pa.ArrowInvalid:
+            assert inside
+        else:
+            assert not inside
     assert whole >= 30
 
 

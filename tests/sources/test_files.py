@@ -199,6 +199,23 @@ async def test_a_later_file_that_does_not_fit(serve: Serve, read: Callable[..., 
     assert reader.meter.bad_records >= 1
 
 
+async def test_ragged_rows_are_left_out_and_counted_where_bad_records_may_be(
+    serve: Serve, read: Callable[..., Reader]
+) -> None:
+    url = (await serve(host({"/a.csv": b'n,word\n1,a\n2,b,c\n3\n4,"d\n"\n'}))).url
+    for rule, counted in (("skip", 2), ("'null'", 2)):
+        reader = read(spec(f"t: {{url: a.csv, on_bad_record: {rule}}}", client(url)))
+        assert await types(reader, "f.t") == {"n": "bigint", "word": "string"}
+        assert await reader.scan("t") == [{"n": 1, "word": "a"}, {"n": 4, "word": "d\n"}]
+        assert reader.meter.bad_records == counted
+        [warning] = [text for text in reader.meter.warnings if "cells" in text]
+        assert warning == "f.t: a row with more or fewer cells than the header was left out"
+    reader = read(spec("t: {url: a.csv, columns: {n: int, word: string}}", client(url)))
+    with pytest.raises(SourceError, match="Expected 2 columns, got 3") as caught:
+        await reader.scan("t")
+    assert "on_bad_record: skip" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("tables", "said"),
     [

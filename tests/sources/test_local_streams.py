@@ -100,6 +100,9 @@ def bodies(rng: random.Random) -> Iterator[tuple[str, str, bytes]]:
     for more in ("", f", {columns}"):
         yield "csv", "on_bad_record: fail" + more, plain + b"1,2,3\n" + plain  # a row of three
         yield "csv", "on_bad_record: fail" + more, plain + b'1,"open\n' + plain
+        yield "csv", "on_bad_record: skip" + more, plain + b"1,2,3\n4\n" * 20 + plain[7:]
+        yield "csv", "on_bad_record: 'null'" + more, plain + b'1,"a\nb",3\n5,6\n' * 20 + plain[7:]
+        yield "csv", "on_bad_record: skip" + more, plain + b'1,2,"open\n' + plain
         yield "csv", "on_bad_record: fail" + more, plain + b"1,\xff\n"
         yield "ndjson", "on_bad_record: fail" + more, lines + b'{"n": 1\n' + lines
     yield "csv", "columns: {n: int}", plain + b"x,1\n" + plain[7:]

@@ -42,11 +42,12 @@ class FileColumns:
 
     Args:
         endpoint: how the file is read.
+        leaves_out: ragged rows of CSV are left out.
     """
 
-    def __init__(self, endpoint: spec.Endpoint) -> None:
+    def __init__(self, endpoint: spec.Endpoint, *, leaves_out: bool = False) -> None:
         self._form = BodyFormat(endpoint.format, parse_path(endpoint.data_selector))
-        self._cells = CsvColumns(endpoint.delimiter)
+        self._cells = CsvColumns(endpoint.delimiter, leaves_out=leaves_out)
         self._members: dict[str, set[str]] = {}
         self._columns: dict[str, str] = {}  # of a file that says them itself
 
@@ -71,8 +72,9 @@ class FileColumns:
 class CsvColumns:
     """The columns of a CSV text, which may come in pieces that all begin with its header."""
 
-    def __init__(self, delimiter: str) -> None:
+    def __init__(self, delimiter: str, *, leaves_out: bool = False) -> None:
         self._delimiter = delimiter
+        self._leaves_out = leaves_out  # ragged rows
         self._kinds: dict[str, list[str]] = {}  # what all values could be
         self._valued: set[str] = set()
         self._rows = 0
@@ -80,7 +82,8 @@ class CsvColumns:
     def take(self, text: bytes) -> None:
         """More of the text. Raises pa.ArrowException for one that is none."""
         names = list(infer.bounded(dict.fromkeys(header_of(text, self._delimiter))))
-        table = read_cells(text, self._delimiter, names, names, before=self._rows)
+        ragged: list[str] | None = [] if self._leaves_out else None
+        table = read_cells(text, self._delimiter, names, names, before=self._rows, left_out=ragged)
         self._rows += table.num_rows
         others = self._kinds.keys() - set(names)  # of these, one in another case is the same
         for written, column in zip(table.column_names, table.columns, strict=True):

@@ -198,7 +198,8 @@ class FilesSource(HttpSource):
                 raise SourceError(text, source=self.name, table=name, hint="no other column is in the file")
             return columns
         several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
-        file_columns, sheets = kinds.FileColumns(_endpoint(table)), []
+        leaves_out = table.on_bad_record != "fail"
+        file_columns, sheets = kinds.FileColumns(_endpoint(table), leaves_out=leaves_out), []
         for url in urls if several else urls[:1]:
             reading = self._one(planned, planned.table.scans[0], (), meter, url)
             response = await self._look_into(file_columns, reading, url, name, keep=not several)

@@ -40,6 +40,10 @@ class TooManyColumnsError(Exception):
     """An answer has more columns than a table may have that nothing declares."""
 
 
+#: In what the reader of CSV says of a row with more or fewer cells than the header.
+_RAGGED = "Expected "
+
+
 class NoRecordsError(Exception):
     """The answer is JSON, but holds no records where they should be."""
 
@@ -66,6 +70,8 @@ class Explained:
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
                 local = "://" not in self._answer.url
                 problem, hint = diagnosis(body, name, self._encoding, str(error), local=local)
+                if problem is None and _RAGGED in str(error):
+                    hint = "correct the row, or leave such rows out, counted, by on_bad_record: skip on the table in the spec"
                 text, named = origin.redact(problem or _short(error)), _NAMED.get(kind.strip().lower())
                 if hint is None and named not in (None, name):
                     hint = f"declare format: {named} in the endpoint, as the answer calls itself"

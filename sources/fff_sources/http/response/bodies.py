@@ -443,7 +443,8 @@ class BodyDecoder:
                 "the row below the header tells the types of columns (USGS RDB) and is no data",
                 "declare skip_rows: 1",
             )
-        table = read_cells(body, self._form.delimiter, header, names, before=origin.start)
+        ragged: list[str] | None = [] if self._decoder.leaves_out else None
+        table = read_cells(body, self._form.delimiter, header, names, before=origin.start, left_out=ragged)
         for chunk in table.to_batches(max_chunksize=_ROWS):
             cells = [
                 None if name in known else chunk.column(chunk.schema.get_field_index(name))
@@ -452,6 +453,8 @@ class BodyDecoder:
             rows = self._decoder.from_texts(cells, chunk.num_rows, meter=meter, origin=origin, fill=fill)
             yield DecodedBlock(rows, chunk.num_rows)
             origin = origin.after(chunk.num_rows)
+        if ragged:
+            yield DecodedBlock(self._decoder.without_ragged(len(ragged), meter, origin), len(ragged))
 
     def _parquet(self, body: bytes) -> DecodedBlock:
         names = [column.path.steps[0].name for column in self._decoder.columns]

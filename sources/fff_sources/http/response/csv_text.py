@@ -56,15 +56,21 @@ def _read_names(header: bytes, delimiter: str) -> Sequence[str]:
 
 
 def read_cells(
-    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], *, before: int = 0
+    text: bytes,
+    delimiter: str,
+    header: Sequence[str],
+    columns: Sequence[str],
+    *,
+    before: int = 0,
+    left_out: list[str] | None = None,
 ) -> pa.Table:
     """The cells of some columns, as strings; empty ones are NULL unless they are quoted.
 
-    Raises pa.ArrowInvalid for a row with more or fewer cells than the header, and for a text that ends inside
-    of quotes; `before` is how many rows of the whole come before a part of it.
+    Raises pa.ArrowInvalid for a row with more or fewer cells than the header, unless there is a list of what is
+    left out, and for a text that ends inside of quotes; `before` is how many rows of the whole come before a part of it.
     """
     try:
-        return _read_cells(text, delimiter, header, columns)
+        return _read_cells(text, delimiter, header, columns, left_out)
     except pa.ArrowInvalid as error:
         if not before:
             raise
@@ -72,14 +78,16 @@ def read_cells(
         raise pa.ArrowInvalid(message) from error
 
 
-def _read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:
+def _read_cells(
+    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], left_out: list[str] | None
+) -> pa.Table:
     if text.endswith(b"\n") and b'"' not in text:
-        return _read_blocks(text, delimiter, header, columns)
+        return _read_blocks(text, delimiter, header, columns, left_out)
     ended = b"".join(
         (text, b"" if text.endswith(b"\n") else b"\n", delimiter.join([_END] * len(header)).encode(), b"\n")
     )
     try:
-        table = _read_blocks(ended, delimiter, header, columns)
+        table = _read_blocks(ended, delimiter, header, columns, left_out)
     except pa.ArrowInvalid as error:
         if _END not in str(error):
             raise
@@ -90,14 +98,21 @@ def _read_cells(text: bytes, delimiter: str, header: Sequence[str], columns: Seq
     return table.slice(0, rows)
 
 
-def _read_blocks(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str]) -> pa.Table:
+def _read_blocks(
+    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], left_out: list[str] | None
+) -> pa.Table:
+    parsing = _parsing(text, delimiter)
+    if left_out is not None:
+        parsing.invalid_row_handler = lambda row: _leave_out(row, left_out)
     try:
         # A text that is not much larger is one block: each begins columns of its own.
-        return _read(text, delimiter, header, columns, _BLOCK if len(text) > 2 * _BLOCK else len(text) + 1)
+        return _read(text, parsing, header, columns, _BLOCK if len(text) > 2 * _BLOCK else len(text) + 1)
     except pa.ArrowInvalid as error:
         if "straddl" not in str(error):
             raise
-    return _read(text, delimiter, header, columns, min(len(text) + 1, _LARGEST))
+    if left_out is not None:
+        left_out.clear()
+    return _read(text, parsing, header, columns, min(len(text) + 1, _LARGEST))
 
 
 def begins_with_types(text: bytes, delimiter: str) -> bool:
@@ -106,8 +121,10 @@ def begins_with_types(text: bytes, delimiter: str) -> bool:
     return delimiter == "\t" and head is not None and _TYPES.match(text, head[0]) is not None
 
 
-def _read(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], block: int) -> pa.Table:
-    renamed = list(header) != list(_written(text, delimiter))
+def _read(
+    text: bytes, parsing: pacsv.ParseOptions, header: Sequence[str], columns: Sequence[str], block: int
+) -> pa.Table:
+    renamed = list(header) != list(_written(text, parsing.delimiter))
     return pacsv.read_csv(
         pa.BufferReader(text),
         read_options=pacsv.ReadOptions(
@@ -116,7 +133,7 @@ def _read(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[
             column_names=list(header) if renamed else None,
             skip_rows_after_names=int(renamed),
         ),
-        parse_options=_parsing(text, delimiter),
+        parse_options=parsing,
         convert_options=pacsv.ConvertOptions(
             column_types=dict.fromkeys(header, pa.string()),
             include_columns=list(dict.fromkeys(columns)) or header[:1],
@@ -125,6 +142,14 @@ def _read(text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[
             quoted_strings_can_be_null=False,
         ),
     )
+
+
+def _leave_out(row: pacsv.InvalidRow, left_out: list[str]) -> str:
+    """What becomes of a row with another number of cells; the one that shows where the text ends has to be read."""
+    if _END in row.text:
+        return "error"
+    left_out.append(row.text)
+    return "skip"
 
 
 def _parsing(text: bytes, delimiter: str) -> pacsv.ParseOptions:

@@ -115,6 +115,18 @@ class RecordDecoder:
         self._whole = any(_top(column.path) is None for column in self.columns)  # reads more than members
         self._apart = self._whole or len(self._slots) < len(tops)  # reads what no struct can
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether what is no record at all is left out, and counted."""
+        return self._on_bad != "fail"
+
+    def without_ragged(self, count: int, meter: AccessMeter, origin: Origin) -> Batch:
+        """No rows, of so many that had more or fewer cells than the header."""
+        meter.bad_records += count
+        text = f"{origin.source}.{origin.table}: a row with more or fewer cells than the header was left out"
+        meter.warn(text, count)
+        return self.empty()
+
     def decode(
         self,
         records: Raw | bytes,
