@@ -67,7 +67,8 @@ def read_cells(
     """The cells of some columns, as strings; empty ones are NULL unless they are quoted.
 
     Raises pa.ArrowInvalid for a row with more or fewer cells than the header, unless there is a list of what is
-    left out, and for a text that ends inside of quotes; `before` is how many rows of the whole come before a part of it.
+    left out, and for a text that ends inside of quotes; `before` is how many rows of the whole come before a
+    part of it.
     """
     try:
         return _read_cells(text, delimiter, header, columns, left_out)
