@@ -66,9 +66,9 @@ def read_cells(
 ) -> pa.Table:
     """The cells of some columns, as strings; empty ones are NULL unless they are quoted.
 
-    Raises pa.ArrowInvalid for a row with more or fewer cells than the header, unless there is a list of what is
-    left out, and for a text that ends inside of quotes; `before` is how many rows of the whole come before a
-    part of it.
+    Raises pa.ArrowInvalid for a row with more or fewer cells than the header, unless there is a list of
+    what is left out, and for a text that ends inside of quotes; `before` is how many rows of the whole
+    come before a part of it.
     """
     try:
         return _read_cells(text, delimiter, header, columns, left_out)
