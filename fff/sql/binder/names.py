@@ -171,6 +171,20 @@ def is_call(table: Table | None, alias: str) -> bool:
     return table is not None and table.function and "(" in alias
 
 
+def makes_rows(node: Node) -> bool:
+    """Whether a function makes rows of a value, as `explode` does."""
+    return isinstance(node, exp.UDTF) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in _GENERATORS
+    )
+
+
+def is_inline_outer(node: Node) -> bool:
+    """Whether a function is `inline_outer`, which the parser does not know."""
+    return (
+        isinstance(node, exp.Anonymous) and node.name.lower() == "inline_outer" and len(node.expressions) == 1
+    )
+
+
 def is_generated(name: str, select: Node) -> bool:
     """Whether a name, lower case, may be one that Spark gives to a column of a SELECT that has none of its own."""
     group = select.args.get("group")
@@ -184,9 +198,7 @@ def is_generated(name: str, select: Node) -> bool:
         words = isinstance(bare, exp.Literal | exp.Null | exp.Boolean)
         if not _PLAIN_NAME.fullmatch(name) or (words and bare.sql("spark").strip("'").lower() == name):
             return True
-        if isinstance(item, exp.UDTF) or (
-            isinstance(item, exp.Anonymous) and item.name.lower() in _GENERATORS
-        ):
+        if makes_rows(item):
             return True
     return False
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import Scope, parts_of
+from fff.sql.binder.names import Scope, makes_rows, parts_of
 from fff.sql.binder.scopes import Found, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import split
@@ -96,7 +96,7 @@ def _view(text: SelectText, made: Source) -> _LateralView | None:
         first -= 1
         if tokens[first].token_type is not TokenType.COMMA:
             return None
-    if not isinstance(made.node.this, exp.Explode) or tokens[at + 1].token_type is not TokenType.L_PAREN:
+    if not makes_rows(made.node.this) or tokens[at + 1].token_type is not TokenType.L_PAREN:
         return None
     close = text.statement.closing(at + 1)
     names, last = _names(tokens, close + 1, end, is_view=is_view)

@@ -11,20 +11,21 @@ from functools import reduce
 
 import pyarrow as pa
 
-from fff.dataflow.plan.expressions import Column, Expr, columns_of
+from fff.dataflow.plan.expressions import Column, Expr, Literal, columns_of
 from fff.errors import QueryError, Span
-from fff.schema import Field, comparison_kind, result_field
+from fff.schema import ArrowType, Field, comparison_kind, result_field
 from fff.sql.analysis.equalities import place
 from fff.sql.analysis.predicates import Translator, columns_in, map_columns
+from fff.sql.binder.names import is_inline_outer
 from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.calls.joined_select import JoinedSelect, is_joinable
 from fff.sql.planner.plan import MADE, Branch, BranchUnion, Cut, Generator
-from fff.sql.scalars.coercion import INT, MONTHS, VOID, cast, wider
+from fff.sql.scalars.coercion import INT, MONTHS, STRING, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part
 from fff.sql.scalars.naming.names import spark_name
-from fff.sql.scalars.typed import LeftToSparkError, Typed
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 from fff.sql.syntax.statement import Node, Statement, arg, exp, filled
 from fff.structs import Struct, replace
 
@@ -199,10 +200,11 @@ def _answered(
     return AnsweredSelect(scope, select, items, tuple(_conditions(statement, select)), cut, generator)
 
 
-def _called_generator(item: Node) -> exp.Explode | None:
-    """The generator that an entry of a select list is: `explode`, `posexplode`, or one of these that keeps rows without elements."""
-    bare = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
-    return bare if isinstance(bare, exp.Explode) else None
+def _called_generator(item: Node) -> Node | None:
+    """The generator that an entry of a select list is: `explode`, `posexplode`, `inline`, or one of these that keeps rows without elements."""
+    bare: Node = item.this if isinstance(item, exp.Alias | exp.Aliases) else item
+    known = isinstance(bare, exp.Explode | exp.Inline) or is_inline_outer(bare)
+    return bare if known else None
 
 
 class _Generated(Struct, frozen=True):
@@ -216,31 +218,40 @@ class _Generated(Struct, frozen=True):
         """Raises LeftToSparkError."""
         called = _called_generator(item)
         assert called is not None, "an entry that makes rows"
-        outer = isinstance(called, exp.ExplodeOuter | exp.PosexplodeOuter)
+        outer = isinstance(called, exp.ExplodeOuter | exp.PosexplodeOuter) or is_inline_outer(called)
+        opened = called.expressions[0] if is_inline_outer(called) else called.this
         try:
-            value = translator.value(called.this)
+            value = translator.value(opened)
         except QueryError as error:
             raise LeftToSparkError("a name that only Spark resolves") from error
-        kind = value.type
-        if pa.types.is_map(kind):
-            parts = [("key", kind.key_type), ("value", kind.item_type)]
-        elif pa.types.is_list(kind):
-            parts = [("col", kind.value_type)]
-        else:
-            raise LeftToSparkError(f"explode({kind})")
-        if has_part(kind, lambda part: part == VOID):
+        if has_part(value.type, lambda part: part == VOID):
             raise LeftToSparkError("elements without a type")
-        columns = [("pos", INT), *parts]
-        first = 0 if isinstance(called, exp.Posexplode) else 1
+        columns = list(_made(called, value.type))
         given = [one.name for one in item.expressions] if isinstance(item, exp.Aliases) else [item.alias]
-        names = given if any(given) else [own for own, _ in columns[first:]]
-        if len(names) != len(columns) - first:
+        names = given if any(given) else [own for own, _ in columns]
+        if len(names) != len(columns):
             raise LeftToSparkError("other columns than names")
-        items = tuple(
-            _item(called_so, Typed(Column(MADE, at), columns[at][1]), span)
-            for at, called_so in enumerate(names, first)
-        )
+        items = tuple(_item(name, column, span) for name, (_, column) in zip(names, columns, strict=True))
         return cls(Generator(value.expr, span, outer), items)
+
+
+def _made(called: Node, kind: ArrowType) -> Iterator[tuple[str, Typed]]:
+    """The columns that a generator makes of a value, by the names that they have by themselves. Raises LeftToSparkError."""
+    if isinstance(called, exp.Posexplode):
+        yield "pos", Typed(Column(MADE, 0), INT)
+    if not isinstance(called, exp.Explode):
+        if not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
+            raise LeftToSparkError(f"inline({kind})")
+        element = Typed(Column(MADE, 1), kind.value_type)
+        for field in kind.value_type:
+            yield field.name, call("field", [element, Typed(Literal(field.name, STRING), STRING)], field.type)
+    elif pa.types.is_map(kind):
+        yield "key", Typed(Column(MADE, 1), kind.key_type)
+        yield "value", Typed(Column(MADE, 2), kind.item_type)
+    elif pa.types.is_list(kind):
+        yield "col", Typed(Column(MADE, 1), kind.value_type)
+    else:
+        raise LeftToSparkError(f"explode({kind})")
 
 
 def _item(name: str, value: Typed, span: Span) -> _Item:
