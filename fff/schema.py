@@ -264,6 +264,11 @@ def comparison_kind(arrow: ArrowType) -> Hashable | None:
     return None
 
 
+def schema_of(fields: Iterable[Field]) -> pa.Schema:
+    """Columns as Arrow has them."""
+    return pa.schema([(field.name, field.arrow) for field in fields])
+
+
 def distinct_names(names: Iterable[str], fold: Callable[[str], str] = str.lower) -> list[str]:
     """Names that can be told apart: the second of two `id`, or of `id` and `ID`, has a number behind it.
 

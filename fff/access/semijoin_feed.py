@@ -17,7 +17,7 @@ from fff.access.key_index import KeyNumbers
 from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, QueryError, SourceError
 from fff.limits import FEED_PAGE_ROWS
-from fff.schema import comparison_kind
+from fff.schema import comparison_kind, schema_of
 from fff.sql.planner.plan import KeyQuery
 from fff.stats import AccessMeter
 
@@ -46,7 +46,7 @@ class KeyFeed:
     ) -> None:
         self.tables = (table,)
         self.query, self._distinct = query, distinct
-        self._schema = pa.schema([(field.name, field.arrow) for field in table.columns])
+        self._schema = schema_of(table.columns)
         self._numbers = KeyNumbers(self._schema.types if distinct else ())
         self._open = {*sources, _QUERY} if query is not None else set(sources)
         self._broken: str | None = None

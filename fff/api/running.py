@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
-import pyarrow as pa
-
 from fff.api.iterators import AsyncBatches, AsyncStream
 from fff.api.own_spark import OwnSpark
 from fff.api.parts import StatementPart, divide, over_part
@@ -21,7 +19,7 @@ from fff.federation import Federation, Prepared
 from fff.functions import Frame, Proxy, PythonFunction
 from fff.opening import Sources, open_federation
 from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
-from fff.schema import Field, result_field
+from fff.schema import Field, result_field, schema_of
 from fff.structs import replace
 from fff.web.client import WebClient
 
@@ -291,10 +289,7 @@ async def fields_of(prepared: Prepared, spark: OwnSpark) -> tuple[Field, ...]:
         return prepared.result.fields
     upper = prepared.upper
     assert upper is not None, "what the engine does not answer is Spark's"
-    views = {
-        block.view: pa.schema([(field.name, field.arrow) for field in block.fields]).empty_table()
-        for block in prepared.blocks
-    }
+    views = {block.view: schema_of(block.fields).empty_table() for block in prepared.blocks}
     text = f"SELECT * FROM ({upper.sql}\n) LIMIT 0"  # noqa: S608 - the statement itself, as its user wrote it
     try:
         table = await asyncio.to_thread(spark.run_over, text, views)

@@ -15,6 +15,7 @@ from fff.dataflow.plan.expressions import evaluate_rows
 from fff.dataflow.plan.plan import Recursion
 from fff.dataflow.store.identity import Answer
 from fff.dataflow.store.stem import SteM
+from fff.schema import schema_of
 
 #: Beyond so many levels Spark gives up (`spark.sql.cteRecursionLevelLimit`).
 MOST_LEVELS = 100
@@ -55,7 +56,7 @@ class Rounds:
             if one.failed is not None:
                 self._missing.scan(table, one.failed.message)
         fields = self._stems[table].plan.columns
-        schema = pa.schema([(field.name, field.arrow) for field in fields])
+        schema = schema_of(fields)
         self._next.append(pa.RecordBatch.from_arrays([one.values for one in computed], schema=schema))
 
     def advance(self, build: Build) -> bool:

@@ -21,6 +21,7 @@ from fff.functions import SOURCE, Frame
 from fff.functions.frames import PAGE
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
+from fff.schema import schema_of
 from fff.sql.syntax.statement import quote
 from fff.stats import MORE_KEYS, AccessMeter, Missing
 from fff.structs import replace
@@ -151,7 +152,7 @@ class KeyQuestion:
                 missing = [Missing(table.full_name, "true", error.message)]
             if not batches:
                 fields = execution.prepared.result.fields if execution.prepared.result is not None else ()
-                schema = pa.schema([(one.name, one.arrow) for one in fields])
+                schema = schema_of(fields)
                 return schema.empty_table(), table.lookups, missing
             return pa.Table.from_batches(batches), table.lookups, missing
         finally:

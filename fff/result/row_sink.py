@@ -13,6 +13,7 @@ import pyarrow as pa
 from fff.dataflow.arrays import Spill
 from fff.limits import LATE_ROWS, READY_BATCHES, READY_ROWS
 from fff.result.projection import UnionRows
+from fff.schema import schema_of
 from fff.sql.planner.plan import Prepared
 
 
@@ -130,7 +131,7 @@ class RowSink:
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await run
         if not began:
-            schema = pa.schema([(field.name, field.arrow) for field in self.schema])
+            schema = schema_of(self.schema)
             yield pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
 
     def _drop_late(self) -> bool:

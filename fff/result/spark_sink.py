@@ -19,7 +19,7 @@ from fff.result.partial.final_groups import Settled
 from fff.result.partial.groups import PartialGroups, PartialSource
 from fff.result.partial.preview import Preview
 from fff.runtime.block_run import RunningBlock
-from fff.schema import Field
+from fff.schema import Field, schema_of
 from fff.spark.refresh_pacer import RefreshPacer
 from fff.spark.session import SparkEngine
 from fff.spark.spool import Spool
@@ -79,7 +79,7 @@ class SparkSink:
     def __enter__(self) -> Self:
         for block in self._blocks:
             if block.query.view:
-                schema = pa.schema([(field.name, field.arrow) for field in block.query.fields])
+                schema = schema_of(block.query.fields)
                 self._spools[block.query.view] = self._files.enter_context(Spool(schema))
         return self
 
@@ -379,7 +379,7 @@ def _described(rows: pa.Table) -> pa.Schema | None:
         fields = [Field.of(name, kind) for name, kind in zip(names, types, strict=True)]
     except ValueError:
         return None
-    return pa.schema([(field.name, field.arrow) for field in fields])
+    return schema_of(fields)
 
 
 def _succeeded(task: asyncio.Task[pa.Table]) -> bool:

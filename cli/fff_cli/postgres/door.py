@@ -19,7 +19,7 @@ from fff.api.own_spark import OwnSpark
 from fff.api.running import fields_of
 from fff.errors import FFFError
 from fff.options import RunOptions
-from fff.schema import ArrowType
+from fff.schema import ArrowType, schema_of
 from fff.sql import parameter_types
 from fff_cli.postgres import wire
 from fff_cli.postgres.catalog import ServerCatalog
@@ -163,7 +163,7 @@ class PostgresDoor:
         federation = self.queries.federation
         await federation.discover(sql, None)
         fields = await fields_of(federation.prepare(sql, params), self._spark)
-        return pa.schema([(one.name, one.arrow) for one in fields])
+        return schema_of(fields)
 
     async def parameter_types(self, sql: str) -> Mapping[int, ArrowType]:
         """The types that values of `$1` and the like should have, where the statement tells. Raises QueryError, SourceError."""

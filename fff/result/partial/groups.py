@@ -14,6 +14,7 @@ from fff.dataflow.partial import PartialTuples
 from fff.limits import PARTIAL_TUPLES, SAMPLE_ROWS
 from fff.result.partial.preview import Preview
 from fff.runtime.block_run import RunningBlock
+from fff.schema import schema_of
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.grouped_select import GroupedSelect
 from fff.sql.planner.plan import UpperQuery
@@ -92,7 +93,7 @@ class PartialSource:
         batches, self._fresh = self._fresh, []
         if batches:
             return pa.Table.from_batches(batches)
-        return pa.schema([(field.name, field.arrow) for field in self._block.query.fields]).empty_table()
+        return schema_of(self._block.query.fields).empty_table()
 
     @property
     def changes(self) -> int:

@@ -71,7 +71,9 @@ class Explained:
                 local = "://" not in self._answer.url
                 problem, hint = diagnosis(body, name, self._encoding, str(error), local=local)
                 if problem is None and _RAGGED in str(error):
-                    hint = "correct the row, or leave such rows out, counted: on_bad_record: skip on the table"
+                    hint = (
+                        "correct the row, or leave such rows out, counted: on_bad_record: skip on the table"
+                    )
                 text, named = origin.redact(problem or _short(error)), _NAMED.get(kind.strip().lower())
                 if hint is None and named not in (None, name):
                     hint = f"declare format: {named} in the endpoint, as the answer calls itself"
