@@ -78,8 +78,8 @@ class KeyQuestion:
         """What the columns of keys are called in between."""
         return [f"k{place}" for place in range(len(self.on))]
 
-    def check(self, adapter: SourceAdapter, table: Table, keys: ArrowSchema) -> None:
-        """Raises QueryError where such keys cannot be asked for."""
+    def check_lookups(self, table: Table) -> None:
+        """Raises InfeasibleQuery where no lookup is by these columns."""
         wanted = {name.lower() for name in self.on}
         if not any({key.lower() for key in method.keys} <= wanted for method in table.lookups):
             known = sorted({" and ".join(method.keys) for method in table.lookups})
@@ -89,6 +89,10 @@ class KeyQuestion:
                 if known
                 else 'it has no lookups: read it with spark.read.format("fff"), and join',
             )
+
+    def check(self, adapter: SourceAdapter, table: Table, keys: ArrowSchema) -> None:
+        """Raises QueryError where such keys cannot be asked for."""
+        self.check_lookups(table)
         frame = Frame.of(_KEYS, keys.empty_table().rename_columns(self.key_names))
         federation = over_lookups(adapter, table, frame, WebClient())
         if federation.prepare(self.sql).upper is not None:

@@ -104,6 +104,7 @@ def lookup(
                 ceiling=ceiling, attempts=attempts_of(frame.sparkSession),
             )  # fmt: skip
             schema = arrow_schema(keys.schema)
+            question.check_lookups(described)
             try:
                 question.check(federation.catalog.adapter_of(described), described, schema)
             except InfeasibleQuery as error:

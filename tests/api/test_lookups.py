@@ -433,3 +433,5 @@ def test_a_key_of_another_type_is_told_by_its_names(publish: Publish) -> None:
     with pytest.raises(fff.UsageError, match=r"a of the frame is int, web\.r\.a is string") as error:
         fff.lookup(_Frame(), "web.r", on="a", sources=str(publish(pages(3, "total"), by_key)))
     assert 'frame["a"].cast("string")' in str(error.value)
+    with pytest.raises(fff.QueryError, match=r"cannot be looked up by b"):
+        fff.lookup(_Frame(), "web.r", on={"a": "b"}, sources=str(publish(pages(3, "total"), by_key)))
