@@ -89,7 +89,7 @@ def at_path(value: object, steps: list[Step]) -> str | None:
     output = _Output(escapes=True)
     if not _follow(value, steps, "raw", output):
         return None
-    written = ",".join(output)
+    written = " ".join(output)  # of a key that occurs twice both may have left something
     return None if _HALF.search(written) else written
 
 
