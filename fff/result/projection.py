@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Int64
-from fff.dataflow.plan.expressions import Column, Expr, evaluate_rows
+from fff.dataflow.plan.expressions import Column, Expr, Resolve, evaluate_rows
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.errors import QueryError, Span
 from fff.schema import Field
@@ -33,27 +33,34 @@ class Projection:
         Raises QueryError with Spark's words for a value that cannot be had.
         """
         for condition, place in self._branch.conditions:
-            batch = batch.filter(self._value(condition, place, batch))
-        made: Sequence[pa.Array] = ()
+            batch = batch.filter(self._value(condition, place, _columns_of(batch), len(batch)))
+        columns, count = _columns_of(batch), len(batch)
         if (generator := self._branch.generator) is not None:
-            opened = self._value(generator.value, generator.place, batch)
-            of_row, made = elements(opened, outer=generator.outer)
-            batch = batch.take(of_row)
-        values = map(self._value, self._branch.values, self._branch.places, repeat(batch), repeat(made))
-        return self._cutting.take(pa.RecordBatch.from_arrays(list(values), names=self._names))
+            opened = self._value(generator.value, generator.place, columns, count)
+            columns, count = _made(columns, *elements(opened, outer=generator.outer))
+        values = [
+            self._value(value, place, columns, count)
+            for value, place in zip(self._branch.values, self._branch.places, strict=True)
+        ]
+        return self._cutting.take(pa.RecordBatch.from_arrays(values, names=self._names))
 
-    def _value(
-        self, value: Expr, place: Span, batch: pa.RecordBatch, made: Sequence[pa.Array] = ()
-    ) -> pa.Array:
-        def of_column(column: Column) -> pa.Array:
-            return made[column.index] if column.alias == MADE else batch.column(column.index)
-
+    def _value(self, value: Expr, place: Span, columns: Resolve, count: int) -> pa.Array:
         if isinstance(value, Column):
-            return of_column(value)
-        evaluated = evaluate_rows(value, of_column, len(batch))
+            return columns(value)
+        evaluated = evaluate_rows(value, columns, count)
         if evaluated.failed is not None:
             raise QueryError(evaluated.failed.message, sql=self._sql, span=place)
         return evaluated.values
+
+
+def _columns_of(batch: pa.RecordBatch) -> Resolve:
+    return lambda column: batch.column(column.index)
+
+
+def _made(columns: Resolve, of_row: pa.Array, made: Sequence[pa.Array]) -> tuple[Resolve, int]:
+    """The columns of the rows that a generator has made, of the block those that are read: not the arrays, if nobody does."""
+    taken = cache(lambda column: columns(column).take(of_row))
+    return lambda column: made[column.index] if column.alias == MADE else taken(column), len(of_row)
 
 
 def elements(opened: pa.Array, *, outer: bool) -> tuple[pa.Array, list[pa.Array]]:

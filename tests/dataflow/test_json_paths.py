@@ -34,6 +34,13 @@ def test_paths_lead_where_they_do_in_spark(text: str, path: str, found: str | No
     assert result.to_pylist() == [found, None]
 
 
+def test_a_path_that_is_null_leads_nowhere() -> None:
+    path = pa.scalar(None, pa.string())
+    result = KERNELS["get_json_object"]([pa.array(["{}"]), path], pa.string())
+    assert isinstance(result, pa.Array)
+    assert result.to_pylist() == [None]
+
+
 def test_json_of_a_thousand_levels_is_read_and_written() -> None:
     for levels, there in ((1000, True), (1001, False)):
         text = "[" * levels + "]" * levels

@@ -82,6 +82,7 @@ ALONE = [
     "SELECT id, inline(st) FROM t",
     "SELECT inline_outer(st) AS (a, b), id FROM t WHERE n < 5",
     "SELECT u + id, v FROM (SELECT id, inline(st) FROM t) WHERE u IS NOT NULL",
+    "SELECT inline(st) FROM (SELECT st FROM t)",
     "SELECT n, e.a, b FROM t LATERAL VIEW OUTER inline(st) e AS a, b",
     "SELECT n, e.a, b FROM t LATERAL VIEW inline_outer(t.st) e AS a, b WHERE b <> 'p'",
     "SELECT s.u + n FROM (SELECT n, explode(st) s FROM t)",

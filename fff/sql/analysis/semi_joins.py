@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from fff.sql.analysis.key_queries import KeyText, key_text, member_text, selective
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import has_generator, parts_of
 from fff.sql.binder.scopes import (
     Found,
     Output,
@@ -219,7 +219,7 @@ def _through(query: Query, position: int) -> Iterator[tuple[Source, int]]:
         sets = group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
         if sets or any(select.args.get(name) for name in ("limit", "offset", "qualify")):
             continue
-        if any(item.find(exp.Window, exp.UDTF) for item in select.expressions):
+        if any(item.find(exp.Window) or has_generator(item) for item in select.expressions):
             continue
         outputs = scope.outputs
         passed = outputs[position].passed if outputs is not None else None

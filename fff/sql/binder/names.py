@@ -178,6 +178,11 @@ def makes_rows(node: Node) -> bool:
     )
 
 
+def has_generator(node: Node) -> bool:
+    """Whether a function in an expression makes rows."""
+    return any(makes_rows(part) for part in node.walk())
+
+
 def is_inline_outer(node: Node) -> bool:
     """Whether a function is `inline_outer`, which the parser does not know."""
     return (

@@ -13,6 +13,7 @@ from fff.sql.binder.checks import is_all, names_all
 from fff.sql.binder.names import (
     Reference,
     Scope,
+    has_generator,
     is_generated,
     parts_of,
     reference_span,
@@ -267,7 +268,7 @@ def _keys(block: SourceBlock, select: Node) -> tuple[Column | None, ...] | None:
         columns = item_columns(block, item)
         if columns is not None and len(columns) != 1:
             return None
-        if item.find(exp.Window, exp.UDTF):
+        if item.find(exp.Window) or has_generator(item):
             return None
         keys.append(columns[0][1] if columns else None)
     return tuple(keys)

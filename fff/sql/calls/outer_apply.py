@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 
 from fff.errors import Span, UnsupportedSQL
 from fff.sql.analysis.rewritten import ARGUMENT
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import has_generator, parts_of
 from fff.sql.binder.outer_query import AFTER_SELECT
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
@@ -258,7 +258,9 @@ class _Apart(Struct, dict=True):
             return []
         if any(_clause(call.whole, select) != "expressions" for call in self.every):
             return []
-        if any(has_aggregate(item) or item.find(exp.Window, exp.UDTF) for item in select.expressions):
+        if any(
+            has_aggregate(item) or item.find(exp.Window) or has_generator(item) for item in select.expressions
+        ):
             return []
         if order is not None and not all(map(self._is_column, select.args["order"].expressions)):
             return []

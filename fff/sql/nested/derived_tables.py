@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import makes_rows, parts_of, qualifier_of
+from fff.sql.binder.names import has_generator, makes_rows, parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
@@ -140,7 +140,7 @@ class _Merge(Struct, frozen=True):
         must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
         must(not (inner.inner or inner.merged))
         must(inner.flat and inner.sources)
-        must(not any(makes_rows(part) for item in inner.node.expressions for part in item.walk()))
+        must(not any(map(has_generator, inner.node.expressions)))
         must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
@@ -243,9 +243,7 @@ class _Merge(Struct, frozen=True):
                 stars -= 1
                 must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
                 yield edit(span, ", ".join(self._starred(node)))
-            elif not isinstance(
-                node, exp.Alias | exp.Aliases | exp.Explode
-            ):  # whose columns have names of their own
+            elif not (isinstance(node, exp.Alias | exp.Aliases) or makes_rows(node)):  # which have names
                 yield titled(self.tree.statement, self.scope, node, span)
         must(not stars)  # count(*) and the like
 

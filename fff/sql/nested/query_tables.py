@@ -15,7 +15,7 @@ from fff.catalog import Catalog, ScanMethod, Table
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import ARGUMENT, Rewritten
 from fff.sql.analysis.soundness import Doubts
-from fff.sql.binder.names import makes_rows
+from fff.sql.binder.names import has_generator
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
 from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
@@ -234,7 +234,7 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
         return bool(sources)  # a row of constants in FROM
     if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
         return True
-    if any(makes_rows(part) for one in node.expressions for part in one.walk()):
+    if any(map(has_generator, node.expressions)):
         return True  # which makes rows of its own
     if sources and any(one.alias.startswith(ARGUMENT) for one in node.expressions):
         return True  # a column that binds a call, also where it is there for a NULL, as one of a CASE is

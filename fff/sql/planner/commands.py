@@ -16,7 +16,7 @@ from fff.sql.planner.explain import explain
 from fff.sql.planner.plan import Branch, BranchUnion, Prepared
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
-from fff.sql.syntax.statement import Token, TokenType, exp, tokenize
+from fff.sql.syntax.statement import Token, TokenType, exp, qualified, tokenize
 from fff.structs import Struct, field, replace
 
 _NOTHING = "SELECT 1"
@@ -42,16 +42,10 @@ class AskedFor(Struct, frozen=True):
     def query(self) -> str:
         """The query that tells what the command reads."""
         if self.asks in {"columns", "describe"}:
-            return f"TABLE {_quoted(self.name)}"
-        if (
-            self.asks == "tables" and self.name
-        ):  # what no source has: whoever may have it is asked for its tables
-            return f"TABLE {_quoted((*self.name[-1:], '*'))}"
+            return f"TABLE {qualified(*self.name)}"
+        if self.asks == "tables" and self.name:  # what no source has: whoever may have it is asked
+            return f"TABLE {qualified(*self.name[-1:], '*')}"
         return self.sql
-
-
-def _quoted(name: Sequence[str]) -> str:
-    return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
 @lru_cache(maxsize=8)

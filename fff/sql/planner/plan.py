@@ -54,9 +54,8 @@ class Branch(Struct, frozen=True):
     """
 
     block: int | None
-    values: tuple[
-        Expr, ...
-    ]  # over the block's output, `Column(0, place)`, and what is made, `Column(MADE, part)`
+    #: Over the block's output, `Column(0, place)`, and what is made, `Column(MADE, part)`.
+    values: tuple[Expr, ...]
     places: tuple[Span, ...]  # where they stand in the statement
     #: That the eddy leaves to be evaluated, as they may fail on a row.
     conditions: tuple[tuple[Expr, Span], ...] = ()

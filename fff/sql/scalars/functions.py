@@ -42,7 +42,7 @@ from fff.structs import Struct
 #: Texts made by a function are no longer than this many times what they are made of.
 _MOST_REPEATED = 1000
 #: Paths into JSON without blanks, which Spark skips here and there, names for all members, and places beyond all arrays.
-_PLAIN_PATH = re.compile(r"(?![^']*[0-9]{10})(?:[^\s*]|\[\*\])*")
+_PLAIN_PATH = re.compile(r"(?!.*[0-9]{10})(?:[^\s*]|\[\*\])*")
 #: Doubles are rounded to so many digits.
 _MOST_PLACES = 15
 

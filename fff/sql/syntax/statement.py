@@ -145,9 +145,8 @@ _OF_MORE_COUNTS = ("lag", "lead", "any_value", "shuffle", "hour", "minute", "sec
 _STRUCT = _SPARK.parser_class.FUNCTIONS["NAMED_STRUCT"]
 _SPARK.parser_class.FUNCTIONS = {
     **_SPARK.parser_class.FUNCTIONS,
-    "GET_JSON_OBJECT": lambda args: exp.Anonymous(
-        this="get_json_object", expressions=args
-    ),  # its path is a text
+    # Whose path is a text, of which sqlglot makes more.
+    "GET_JSON_OBJECT": lambda args: exp.Anonymous(this="get_json_object", expressions=args),
     "FIRST_VALUE": _first_value(exp.FirstValue),
     "LAST_VALUE": _first_value(exp.LastValue),
     "NAMED_STRUCT": _named_struct,

@@ -74,6 +74,14 @@ def write_floats(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_valid(values), texts, pa.scalar(None, pa.string()))
 
 
+def write_double(number: float) -> str:
+    """What Java makes of one number; where all digits are written out Python makes the same."""
+    if number == 0 or _LEAST <= abs(number) < _MOST:
+        return repr(number)
+    text: str = write_floats(pa.array([number]))[0].as_py()
+    return text
+
+
 def digits_of(values: pa.Array) -> tuple[Numbers, Numbers]:
     """The fewest digits that only a number has, as a whole number without its sign, and the power of ten that it is times of."""
     written = pc.extract_regex(values.cast(pa.string()), _PARTS)

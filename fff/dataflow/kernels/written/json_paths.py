@@ -8,12 +8,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from itertools import chain, repeat
 from typing import Literal
 
-import pyarrow as pa
-
-from fff.dataflow.kernels.written.doubles import write_floats
+from fff.dataflow.kernels.written.doubles import write_double
 
 #: A name, a place in an array, or None for each element.
 Step = str | int | None
@@ -24,8 +21,6 @@ _STEP = re.compile(r"\.([^.\[]+)|\['([^']+)'\]|\[([0-9]+)\]|(\[\*\])")
 _ESCAPED = re.compile(r"\\(?:u(00..)|.)")
 #: Characters that are two in Java or half of one, and the latter.
 _WIDE, _HALF = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]"), re.compile("[\ud800-\udfff]")
-#: Doubles from the one on and below the other are written alike by Python and Java.
-_LEAST, _MOST = 1e-3, 1e7
 
 
 class JsonObject(list[tuple[str, object]]):
@@ -68,17 +63,18 @@ class _Output(list[str]):
             one = left.pop()
             if isinstance(one, _Mark):
                 parts.append(one)
-            elif isinstance(one, JsonObject):
-                comma = ("", *repeat(",", len(one)))
-                members = (
-                    (_Mark(before), key, _Mark(":"), each)
-                    for before, (key, each) in zip(comma, one, strict=False)
-                )
-                left += reversed((_Mark("{"), *chain.from_iterable(members), _Mark("}")))
             elif isinstance(one, list):
-                comma = ("", *repeat(",", len(one)))
-                elements = ((_Mark(before), each) for before, each in zip(comma, one, strict=False))
-                left += reversed((_Mark("["), *chain.from_iterable(elements), _Mark("]")))
+                opens, closes = "{}" if isinstance(one, JsonObject) else "[]"
+                parts.append(opens)
+                left.append(_Mark(closes))
+                for place in reversed(range(len(one))):
+                    if isinstance(one, JsonObject):
+                        key, each = one[place]
+                        left += (each, _Mark(":"), key)
+                    else:
+                        left.append(one[place])
+                    if place:
+                        left.append(_Mark(","))
             else:
                 parts.append(_scalar(one, escapes=self.escapes))
         self.append("".join(parts))
@@ -149,7 +145,7 @@ def _scalar(value: object, *, escapes: bool) -> str:
     if isinstance(value, Whole):
         return "0" if value == "-0" else str(value)
     if isinstance(value, float):
-        return _double(value)
+        return write_double(value) if math.isfinite(value) else f'"{write_double(value)}"'
     written = json.dumps(value, ensure_ascii=False)
     if "\\u" in written:
         written = _ESCAPED.sub(lambda one: f"\\u{one[1].upper()}" if one[1] else one[0], written)
@@ -160,10 +156,3 @@ def _units(wide: re.Match[str]) -> str:
     """A character as the numbers of its halves in Java."""
     halves = wide[0].encode("utf-16-be", "surrogatepass").hex("/", 2).upper()
     return "".join(f"\\u{half}" for half in halves.split("/"))
-
-
-def _double(number: float) -> str:
-    if number == 0 or _LEAST <= abs(number) < _MOST:
-        return repr(number)
-    text: str = write_floats(pa.array([number]))[0].as_py()
-    return text if math.isfinite(number) else f'"{text}"'

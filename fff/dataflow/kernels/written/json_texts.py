@@ -152,7 +152,8 @@ def _of_value(answer: Callable[[object], object]) -> Kernel:
 
 
 def _at_path(args: Sequence[Value], kind: ArrowType) -> Value:
-    steps = path_steps(args[1].as_py())
+    path = args[1].as_py()
+    steps = None if path is None else path_steps(path)
     return _of_each(args[0], lambda value: None if steps is None else at_path(value, steps), kind)
 
 
