@@ -41,7 +41,7 @@ class TooManyColumnsError(Exception):
 
 
 #: In what the reader of CSV says of a row with more or fewer cells than the header.
-_RAGGED = "Expected "
+_RAGGED = " columns, got "
 
 
 class NoRecordsError(Exception):
