@@ -75,7 +75,7 @@ UNNOTICEABLE: tuple[Unnoticeable, ...] = (
         ("one page shorter than it is",),
         _no_rows_told,
         "where answers tell no total of rows",
-        "a record that is on no page is in no answer; the last page is the first that is shorter than it may be",
+        "a record that is on no page is in no answer",
     ),
     Unnoticeable(
         ("one row left out between two pages",),

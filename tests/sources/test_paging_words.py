@@ -62,8 +62,8 @@ class Pages:
             3,
         ),
         ("type: auto", lambda n, url: {"next": f"{url}/r?start={n}" if n < 7 else " "}, 3),
-        ("type: offset, offset_param: start, page_size: 3, page_size_param: null", lambda *_: {}, 3),
-        ("type: page_number, page_size: 3, page_size_param: null", lambda *_: {}, 3),
+        ("type: offset, offset_param: start, page_size: 3, page_size_param: null", lambda *_: {}, 4),
+        ("type: page_number, page_size: 3, page_size_param: null, short_page_ends: true", lambda *_: {}, 3),
         (
             "type: json_link, next_url_path: links, rel: next",
             lambda n, url: {"links": [{"rel": "self", "href": "x"}, *([{"rel": ["Next"], "href": f"{url}/r?start={n}"}] if n < 7 else [])]},

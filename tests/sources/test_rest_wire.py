@@ -121,7 +121,10 @@ async def test_independent_pages_are_fetched_together_but_never_before_the_first
     ("paginator", "requests"),
     [
         ("{type: page_number}", 7),  # six pages with rows, and an empty one
-        ("{type: page_number, page_size: 4, page_size_param: n}", 6),  # the short page ends it
+        (
+            "{type: page_number, page_size: 4, page_size_param: n}",
+            6,
+        ),  # the short page, and as many rows as there are said to be
         ("{type: page_number, page_size: 9, page_size_param: n}", 7),  # the size asked for is not honoured
         ("{type: page_number, total_path: pages}", 6),
         ("{type: page_number, total_rows_path: count}", 6),

@@ -295,3 +295,92 @@ async def test_a_question_that_cannot_be_asked_again_changes_nothing(serve: Serv
 
     reader = reader_of(read, (await serve(handler)).url)
     assert {row["k"] for row in await reader.lookup("t", "a", "x", "y", "d")} == {"a", "d"}
+
+
+PAGED = """
+version: 1
+sources:
+  web:
+    client: {{base_url: "{url}"}}
+    tables:
+      t:
+        {key}columns: {{k: string, n: int}}
+        scan: {{endpoint: {{path: t, paginator: {{{paginator}}}}}}}
+"""
+PAGE_NUMBERS, OFFSETS = "type: page_number, page_size: 10", "type: offset, page_size: 10"
+
+
+def records(start: int, end: int) -> list[dict[str, object]]:
+    return [{"k": f"k{number}", "n": number} for number in range(start, end)]
+
+
+@pytest.mark.parametrize("behind", ["empty", 404, 400, "the last again", "the first again"])
+@pytest.mark.parametrize("key", ["", "primary_key: [k], "])
+@pytest.mark.parametrize("left", [1, 4])
+async def test_pages_that_are_filtered_after_they_were_cut_lose_no_rows(
+    serve: Serve, read: Read, behind: str | int, key: str, left: int
+) -> None:
+    """Rows 13, 14 and 27 are hidden from whoever asks, so that two pages amid others are short."""
+    pages = [records(start, min(start + 10, 40 + left)) for start in range(0, 40 + left, 10)]
+    shown = [[row for row in page if row["n"] not in (13, 14, 27)] for page in pages]
+
+    async def handler(asked: web.Request) -> web.Response:
+        number = int(asked.query["page"]) - 1
+        if number < len(shown):
+            return web.json_response(shown[number])
+        if isinstance(behind, int):
+            return web.json_response({"detail": "Invalid page."}, status=behind)
+        return web.json_response(
+            {"empty": [], "the last again": shown[-1], "the first again": shown[0]}[behind]
+        )
+
+    server = await serve(handler)
+    reader = read(
+        PAGED.format(url=server.url, paginator=PAGE_NUMBERS, key=key and "primary_key: [k]\n        ")
+    )
+    for window in (1, 4):
+        assert await reader.scan("t", window=window) == [row for page in shown for row in page]
+    assert reader.truncated == []
+    assert len(server.asked) == 2 * (len(shown) + 1)
+
+
+@pytest.mark.parametrize("status", [401, 500])
+async def test_a_page_that_cannot_be_had_does_not_confirm_an_end(
+    serve: Serve, read: Read, status: int
+) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query["offset"])
+        return web.json_response(records(start, 14)[:10], status=200 if start < 14 else status)
+
+    reader = read(PAGED.format(url=(await serve(handler)).url, paginator=OFFSETS, key=""))
+    with pytest.raises(SourceError, match=str(status)):
+        await reader.scan("t")
+
+
+@pytest.mark.parametrize(
+    ("paginator", "around", "requests"),
+    [
+        (OFFSETS, {}, 3),
+        (f"{OFFSETS}, short_page_ends: true", {}, 2),
+        (f"{PAGE_NUMBERS}, short_page_ends: true", {}, 2),
+        (f"{OFFSETS}, max_pages: 2", {}, 2),
+        (f"{OFFSETS}, maximum_offset: 14", {}, 2),
+        (OFFSETS, {"has_more": False}, 2),
+        (OFFSETS, {"total_count": 14}, 2),
+    ],
+)
+async def test_nobody_is_asked_for_what_confirms_a_known_end(
+    serve: Serve, read: Read, paginator: str, around: dict[str, object], requests: int
+) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query["offset"]) if "offset" in asked.query else 10 * int(asked.query["page"]) - 10
+        if "has_more" in around:
+            around["has_more"] = start < 4
+        return web.json_response({"data": records(start, 14)[:10], **around})
+
+    server = await serve(handler)
+    text = PAGED.replace("path: t,", "path: t, data_selector: data,")
+    reader = read(text.format(url=server.url, paginator=paginator, key=""))
+    assert len(await reader.scan("t")) == 14
+    assert reader.truncated == []
+    assert len(server.asked) == requests

@@ -16,17 +16,27 @@ from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.paging import paginators
-from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Records, Repeats, Totals, marks
+from fff_sources.http.paging.consistency import (
+    NOT_EXHAUSTIVE,
+    Drift,
+    Gaps,
+    Moved,
+    Records,
+    Repeats,
+    Totals,
+    marks,
+)
 from fff_sources.http.paging.envelope import PagingHints
 from fff_sources.http.paging.factory import (
     WORDED,
-    bound_of,
     has_more,
+    is_proven_end,
     leads_on,
     make_paginator,
     max_pages,
     overlooked,
     spoken_of,
+    stop_at,
 )
 from fff_sources.http.paging.paginators import (
     Ask,
@@ -40,7 +50,7 @@ from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened, is_blank, lacks_a_body
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel
+from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel, unless_absent
 from fff_sources.http.response.values import shown
 from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, verdict_around
 from fff_sources.http.spec import spec
@@ -81,7 +91,6 @@ class Reading(Struct, dict=True):
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
-    _filled: frozenset[str] = frozenset()  # columns that some page had a value of
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
     _told: paginators.Told | None = None  # what the answer at hand tells of the whole
@@ -91,6 +100,7 @@ class Reading(Struct, dict=True):
     _repeats = cached_property(lambda self: Repeats(projected=self.projected))
     _moved = cached_property(lambda self: Moved(self.key))
     _gaps = cached_property(lambda _: Gaps())
+    _drift = cached_property(lambda _: Drift())
     _totals = cached_property(lambda _: Totals())
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
@@ -100,7 +110,7 @@ class Reading(Struct, dict=True):
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
         endpoint, arriving = self.endpoint, None
-        if self.is_scan and endpoint.format in LINES and endpoint.decode is None:
+        if self.is_scan and not ask.confirms and endpoint.format in LINES and endpoint.decode is None:
             arriving = Arriving(
                 endpoint.delimiter if endpoint.format == "csv" else None,
                 comment=endpoint.comment,
@@ -123,7 +133,7 @@ class Reading(Struct, dict=True):
     async def pages(
         self, window: int, first: Response | Incoming | None = None, went: tuple[Paginator, Ask] | None = None
     ) -> AsyncGenerator[Page]:
-        """Every page. Pages that do not depend on one another are fetched up to `window` at once.
+        """Every page; those that do not depend on one another up to `window` at once.
 
         The first page is handed over before anything else is sent, so that whoever needs no more pays for no
         more. `first` is its answer where that is there already, or under way; `went`: what to ask next.
@@ -134,19 +144,22 @@ class Reading(Struct, dict=True):
         limit = max_pages(self.endpoint)
         try:
             while ask is not None:
+                response: Response | None
                 arriving = None
                 if isinstance(first, Response):
                     response, first = first, None
                 elif not self.is_scan:  # nothing is read while it comes, and nothing else is sent meanwhile
-                    response = await self.fetch(ask)
+                    response = await unless_absent(self.fetch(ask), ends=ask.confirms)
                 else:
                     ahead, first = first or ahead or self.send(ask), None
                     arriving = ahead.arriving
                     async with contextlib.aclosing(self._arrived(ahead)) as blocks:
                         async for block in blocks:
                             yield Page(block.rows, order=self.order)
-                    response = await ahead.answer
+                    response = await unless_absent(ahead.answer, ends=ask.confirms)
                 ahead = None
+                if response is None:
+                    break
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
                 pages, following, rest = self._taken(response, paginator, ask, arriving, window)
                 if rest is None and following is not None and window > 1 and self._pages > 1:
@@ -207,15 +220,12 @@ class Reading(Struct, dict=True):
         self, paginator: Paginator, rest: Sequence[Ask], window: int, limit: int | None
     ) -> AsyncGenerator[Page]:
         """The pages after the first, as they arrive."""
-        waiting = deque(rest)
+        waiting: deque[Ask] = deque()
         truncated = None
-        bound = bound_of(self.endpoint)
-        if bound is not None and any(ask.position >= bound for ask in rest):
-            waiting = deque(ask for ask in rest if ask.position < bound)
-            truncated = f"stopped at {bound} (maximum in the spec)"
-        if limit is not None and len(waiting) > limit - self._pages:
-            waiting = deque(list(waiting)[: limit - self._pages])
-            truncated = f"stopped after {limit} pages (max_pages)"
+        for ask in rest:
+            truncated = stop_at(self.endpoint, limit, ask, self._pages + len(waiting)) or truncated
+            if truncated is None:
+                waiting.append(ask)
         running: dict[asyncio.Task[Response], Ask] = {}
         spent: BudgetExhausted | None = None
         try:
@@ -235,11 +245,9 @@ class Reading(Struct, dict=True):
                     pages, answer = self._read(response, paginator)
                     following, _rest = self._plan(paginator, ask, answer, pages, independent=False)
                     if following is not None and truncated is None:
-                        if limit is not None and self._pages + len(running) + len(waiting) >= limit:
-                            truncated = f"stopped after {limit} pages (max_pages)"
-                        elif bound is not None and following.position >= bound:
-                            truncated = f"stopped at {bound} (maximum in the spec)"
-                        elif spent is None:
+                        pages_asked = self._pages + len(running) + len(waiting)
+                        truncated = stop_at(self.endpoint, limit, following, pages_asked)
+                        if truncated is None and spent is None:
                             waiting.append(following)
                     for page in self._repeats.sure(pages):
                         yield page
@@ -262,15 +270,21 @@ class Reading(Struct, dict=True):
         opened: Opened | None = None,
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
-        limit, bound = max_pages(self.endpoint), bound_of(self.endpoint)
+        limit = max_pages(self.endpoint)
         pages, answer = self._read(response, paginator, arriving, opened)
+        if ask.confirms and self._repeats.came_before(
+            self._records_of(answer), lambda: marks(pages, self.key)
+        ):
+            self._records -= answer.records  # sources that have no such page may give the last one again
+            return [], None, None
         if self.fill and self.is_scan and self._pages == 1 and answer.records and answer.body:
             self.meter.variant_came(self.fill, self._records_of(answer).mark(), f"{self.source}.{self.table}")
         following, rest, truncated = None, None, None
+        alone = self._pages == 1 and window > 1
         try:
-            following, rest = self._plan(
-                paginator, ask, answer, pages, independent=self._pages == 1 and window > 1
-            )
+            following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
+            if is_proven_end(self.endpoint, following, answer, self._first, self._records):
+                following = None
             if following is None:
                 so_far = self._records, self._pages
                 truncated = overlooked(self.endpoint, answer, self._totals, so_far, self._first)
@@ -278,10 +292,9 @@ class Reading(Struct, dict=True):
                 self._first = spoken_of(self.endpoint, answer, self._totals)
         except CutShortError as error:
             truncated = str(error)
-        if following is not None and limit is not None and self._pages >= limit:
-            truncated, following, rest = f"stopped after {limit} pages (max_pages)", None, None
-        if following is not None and bound is not None and following.position >= bound:
-            truncated, following, rest = f"stopped at {bound} (maximum in the spec)", None, None
+        if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
+            truncated = None if following.confirms else stop
+            following, rest = None, None
         if following is None and truncated is None and self._cut is not None:
             truncated = self._says(self._cut)
         if self.order is not None:
@@ -455,23 +468,14 @@ class Reading(Struct, dict=True):
         return Origin(self.source, self.table, url, self._records, self.shown, self.redact)
 
     def _notice_drift(self, response: Response, blocks: Sequence[DecodedBlock]) -> None:
-        """Members that pages had and a later one does not may have got another name: what is NULL then may be a loss."""
         if not self.is_scan or self.endpoint.format not in _NAMED or not blocks:
             return
-        texts = {
-            name
-            for block in blocks
-            for name, column in zip(block.rows.schema.names, block.rows.columns, strict=True)
-            if column.null_count < len(column)
-        }
-        gone = self._filled - texts
-        if gone and sum(block.records for block in blocks) >= _DRIFT_CERTAIN:
-            for name in sorted(gone & self.body.unnamed(response)):
-                self.meter.doubt(
-                    f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
-                    "it is taken as NULL there"
-                )
-        self._filled |= texts
+        gone = self._drift.gone([block.rows for block in blocks], sum(block.records for block in blocks))
+        for name in sorted(gone & self.body.unnamed(response)) if gone else ():
+            self.meter.doubt(
+                f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
+                "it is taken as NULL there"
+            )
 
     def _complaint(self, share: PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""
@@ -483,10 +487,7 @@ class Reading(Struct, dict=True):
             so_far = self._records, self._pages
             moved = self._moved.complaint(self._totals.rows, *so_far) if self.is_scan else None
             return self._totals.complaint(*so_far) or moved
-        # Rows that were added meanwhile come with the last part.
-        if self._records < share.records or (self._records > share.records > 0 and not share.is_last):
-            return f"a part of the pages should hold {share.records} rows and gave {self._records}"
-        return None
+        return share.complaint(self._records)
 
     def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:
         return SourceError(
@@ -497,4 +498,3 @@ class Reading(Struct, dict=True):
 _COUNTING = (paginators.OffsetPaginator, paginators.PageNumberPaginator)
 _SHOWN = 200  # characters of what a source says
 _NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members
-_DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it

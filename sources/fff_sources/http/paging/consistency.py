@@ -40,6 +40,7 @@ _FEW = 2  # members that a table declares at least, for records to be told by th
 _LOOKED_AT_BYTES = 2**26  # of rows that are kept to find some on two pages
 _KEPT = 100_000  # records that are remembered at least, and twice as many at most
 
+_DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
 _BEGIN = 256  # bytes that are compared beside the checksum
 
 _LINES = frozenset({"csv", "ndjson"})
@@ -186,6 +187,13 @@ class Repeats:
             most = _STALE_LONG if unsure else _STALE
             self._none_new(most, f"pages in a row without a new record: {what}")
 
+    def came_before(self, records: Records, keys: Callable[[], list[int]]) -> bool:
+        """Whether a page is one of those before, or all its rows are, for certain."""
+        if not self._projected and records.mark() in self._pages:
+            return True
+        known = keys()
+        return bool(known) and all(mark in self._new or mark in self._old for mark in known)
+
     def sure(self, pages: Sequence[Page]) -> list[Page]:
         """Pages to hand on. One without a new record is `held` until some come, or the end.
 
@@ -291,6 +299,25 @@ class Gaps:
         if self._empty_from < self._rows_from:
             page = f"the page at {what}={self._empty_from:.0f}" if what else f"page {self._empty_from:.0f}"
             raise PaginationError(f"{page} is empty although later ones are not")
+
+
+class Drift:
+    """Notices members that pages had and a later one does not, which may have got another name: what is NULL then may be a loss."""
+
+    def __init__(self) -> None:
+        self._filled: frozenset[str] = frozenset()  # columns that some page had a value of
+
+    def gone(self, rows: Sequence[pa.RecordBatch], records: int) -> frozenset[str]:
+        """The columns that one more page of so many records has no value of, and pages before it had."""
+        filled = frozenset(
+            name
+            for block in rows
+            for name, column in zip(block.schema.names, block.columns, strict=True)
+            if column.null_count < len(column)
+        )
+        gone = self._filled - filled
+        self._filled |= filled
+        return gone if records >= _DRIFT_CERTAIN else frozenset()
 
 
 class Totals:

@@ -8,7 +8,7 @@ from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.cursors import CursorPaginator
 from fff_sources.http.paging.envelope import PagingHints, mentions_more, told_more
 from fff_sources.http.paging.links import is_yes, speaks_of_next
-from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Paginator
+from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
 from fff_sources.http.spec import spec
 
@@ -47,6 +47,7 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
                 page_size=p.page_size,
                 pages=_total(p, p.total_path),
                 records=_total(p, p.total_rows_path),
+                short_page_ends=p.short_page_ends,
             )
         case spec.Offset() as p:
             return paginators.OffsetPaginator(
@@ -95,6 +96,25 @@ def spoken_of(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals) -> Pa
     if isinstance(paginator, spec.Auto) or paginator.total != "exact" or totals.is_present:
         return None
     return _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
+
+
+def is_proven_end(
+    endpoint: spec.Endpoint,
+    following: Ask | None,
+    answer: PageAnswer,
+    first: PagingHints | None,
+    received: int,
+) -> bool:
+    """Whether nobody need ask for what confirms that a short page was the last.
+
+    Its answer says that nothing follows, or, as the first one may, that so many records are all.
+    """
+    if following is None or not following.confirms:
+        return False
+    more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
+    totals = [one.total or one.perhaps_total for one in (more, first) if one is not None]
+    exact = endpoint.paginator.total == "exact"
+    return more.says_no or (exact and any(one and one.exact and one.rows == received for one in totals))
 
 
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
@@ -190,13 +210,15 @@ def max_pages(endpoint: spec.Endpoint) -> int | None:
     return endpoint.paginator.max_pages if isinstance(endpoint.paginator, spec.Paginated) else None
 
 
-def bound_of(endpoint: spec.Endpoint) -> int | None:
-    """The offset or page number from which on nothing is asked."""
+def stop_at(endpoint: spec.Endpoint, limit: int | None, following: Ask, pages: int) -> str | None:
+    """What keeps a page from being asked for after so many, of a `limit`."""
+    if limit is not None and pages >= limit:
+        return f"stopped after {limit} pages (max_pages)"
     match endpoint.paginator:
         case spec.PageNumber(maximum_page=bound) | spec.Offset(maximum_offset=bound):
-            return bound
-        case _:
-            return None
+            if bound is not None and following.position >= bound:
+                return f"stopped at {bound} (maximum in the spec)"
+    return None
 
 
 def leads_on(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:

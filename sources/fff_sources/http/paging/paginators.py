@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
-from fff.structs import Struct, field
+from fff.structs import Struct, field, replace
 from fff_sources.http.paging.envelope import says_estimate
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
@@ -41,6 +41,7 @@ class Ask(Struct, frozen=True):
     origin: str | None = None  # the URL of the answer that named the URL
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
+    confirms: bool = False  # that the page before, a short one, was the last
     # Parameters as JSON has them, where that is not text.
     values: Mapping[str, object] = field(default_factory=dict)
 
@@ -210,6 +211,12 @@ class PageRange(Struct, frozen=True):
     first: bytes  # what the first page of the scan looked like
     received: int = 0  # records of the first page of the scan, where it is in this part
 
+    def complaint(self, records: int) -> str | None:
+        """What is wrong with a part that gave so many; those that were added meanwhile come with the last part."""
+        if records < self.records or (records > self.records > 0 and not self.is_last):
+            return f"a part of the pages should hold {self.records} rows and gave {records}"
+        return None
+
 
 class OffsetPaginator:
     """`offset=` and `limit=`.
@@ -239,7 +246,9 @@ class OffsetPaginator:
         self._most = 0  # the largest total that was told meanwhile
         self._at_end = False  # all before that end has been asked for, and nothing behind it
         self._fixed = False  # that end is one of a part, or has been passed already
-        self._honoured = False  # the first page was as long as asked for, so a shorter one is the last
+        self._honoured = (
+            False  # the first page was as long as asked for, so a shorter one is probably the last
+        )
 
     @property
     def param(self) -> str | None:
@@ -265,10 +274,11 @@ class OffsetPaginator:
             # More records than the total: it is wrong, and only an empty page is the end.
             return self._ask(position) if position - self._first != total else None
         if ask.position == self._first:
-            self._honoured = answer.records == self._size or self._short_page_ends
-        if self._honoured and self._size is not None and answer.records < self._size:
+            self._honoured = answer.records == self._size
+        short = self._size is not None and answer.records < self._size
+        if short and self._short_page_ends:
             return None
-        return self._ask(position)
+        return self._ask(position, confirms=short and self._honoured)
 
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
         """Pages as long as the first one came, up to the total."""
@@ -308,13 +318,13 @@ class OffsetPaginator:
             raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
         return None if missing == 0 else self._ask(position)
 
-    def _ask(self, position: int, expected: int | None = None) -> Ask:
+    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
         values = {self._offset_param: position}
         if self._size is not None and self._size_param is not None:
             inner = expected is not None and position + expected < self._end
             # A page inside the whole must not run into the next one.
             values[self._size_param] = min(self._size, expected) if inner and expected else self._size
-        return Ask(_texts(values), position=position, expected=expected, values=values)
+        return Ask(_texts(values), position=position, expected=expected, confirms=confirms, values=values)
 
 
 class PageNumberPaginator:
@@ -331,7 +341,9 @@ class PageNumberPaginator:
         page_size: int | None,
         pages: TotalAt,
         records: TotalAt,
+        short_page_ends: bool = False,
     ) -> None:
+        self._short_page_ends = short_page_ends
         self._page_param = page_param
         self._base = base_page
         self._size_param = size_param
@@ -369,8 +381,10 @@ class PageNumberPaginator:
         total = self._own_total(answer)
         if total is not None:
             return following if self._received != total else None
-        honoured = self._size is not None and self._first_length == self._size
-        return None if honoured and answer.records < self._first_length else following
+        short = self._size is not None and answer.records < self._size
+        if short and self._short_page_ends:
+            return None
+        return replace(following, confirms=short and self._first_length == self._size)
 
     def _after_one_of_rest(self, answer: PageAnswer, pages: int | None) -> Ask | None:
         self._outstanding -= 1

@@ -12,11 +12,12 @@ import contextlib
 import math
 import zlib
 from collections import deque
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Collection, Iterator, Mapping
 from typing import BinaryIO
 
 import numpy as np
 
+from fff.errors import SourceError
 from fff.structs import Struct
 from fff.web.types import Response
 from fff_sources.http.response.csv_text import charset_of, head_of, newlines, uncommented
@@ -27,6 +28,7 @@ GZIP = b"\x1f\x8b"
 LINES = frozenset({"csv", "ndjson"})
 #: Bytes that are read together; a body that is not longer is read as a whole.
 PIECE = 2**20
+_NO_SUCH_PAGE = frozenset({400, 404, 410, 416, 422})
 #: Encodings, beside UTF-8, in which a line ends with the byte that ends one in ASCII.
 _LINEAR = ("iso8859", "cp125", "koi8")
 
@@ -322,3 +324,16 @@ async def cancel(tasks: Collection[asyncio.Future[Response]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def unless_absent(answer: Awaitable[Response], *, ends: bool) -> Response | None:
+    """An answer; None where the source refuses it as a page behind the last, and that `ends` the reading.
+
+    Raises SourceError.
+    """
+    try:
+        return await answer
+    except SourceError as error:
+        if ends and error.status in _NO_SUCH_PAGE:
+            return None
+        raise

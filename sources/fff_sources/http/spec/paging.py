@@ -51,6 +51,7 @@ class PageNumber(Flagged):
     total_path: Path | None = None
     total_rows_path: Path | None = None
     maximum_page: int | None = None
+    short_page_ends: bool = False
     stop_after_empty_page: Literal[True] = True
 
 
