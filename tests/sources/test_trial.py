@@ -30,6 +30,9 @@ async def handler(request: web.Request) -> web.Response:
         return web.json_response({"rows": ROWS[:3]})
     if request.path == "/some":
         return web.json_response({"rows": ROWS[:3], "total_count": 30})
+    if request.path == "/thirty":
+        rows = ROWS[: int(query.get("last", "30"))]
+        return web.json_response({"rows": rows, "total_count": 30} if "total" in query else rows)
     if request.path == "/last":
         ids = query.getall("ids", [""])[-1].split(",")
         return web.json_response({"rows": [row for row in ROWS if str(row["id"]) == ids[-1]]})
@@ -212,3 +215,21 @@ async def test_an_answer_that_is_a_part_is_told(attempt: Try) -> None:
     )
     [remark] = findings["s.t.scan"].remarks
     assert "there is more than what came (3 of 30 by 'total_count')" in remark
+
+
+@pytest.mark.parametrize(
+    ("table", "doubtful"),
+    [
+        ("scan: {endpoint: {path: thirty}}", True),
+        ("scan: {endpoint: {path: thirty, paginator: single_page}}", False),
+        ("scan: {endpoint: {path: thirty, params: {last: '29'}}}", False),
+        ("scan: {endpoint: {path: thirty, data_selector: rows, params: {total: '30'}}}", False),
+    ],
+)
+async def test_as_many_rows_as_pages_usually_have_are_to_be_looked_at(
+    attempt: Try, table: str, doubtful: bool
+) -> None:
+    findings = await attempt(f"t: {{columns: {{id: int}}, {table}}}")
+    assert findings["s.t.scan"].problems == []
+    told = [text for text in findings["s.t.scan"].remarks if text.startswith("exactly 30 rows came")]
+    assert bool(told) == doubtful

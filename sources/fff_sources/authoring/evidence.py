@@ -10,6 +10,7 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff.web.types import Request, Response
+from fff_sources.http.paging.envelope import told_more
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import first, kind_of, parse_path
 from fff_sources.http.spec import spec
@@ -17,6 +18,7 @@ from fff_sources.http.tables import HttpAccess
 
 _PLACES = ("total_path", "total_rows_path", "has_more_path")
 _FAILED = 400  # statuses from here on are no answers
+_SIZES = frozenset({10, 20, 25, 30, 50, 250})
 _NEXT = ("next_url_path", "cursor_path")
 
 
@@ -98,6 +100,18 @@ def paging_remarks(endpoint: spec.Endpoint, answers: list[Response], rows: int) 
     size = getattr(paginator, "page_size", None)
     if size is not None and len(answers) > 1 and 0 < rows < size:
         yield f"page_size: {size} asked for, and {rows} came: the source caps its pages"
+    if isinstance(paginator, spec.Auto) and len(answers) == 1 and _is_usual_size(rows):
+        told = told_more(answers[0].body, parse_path(endpoint.data_selector), answers[0].headers)
+        if not told.says_no and (told.total is None or told.total.rows != rows):
+            yield (
+                f"exactly {rows:,} rows came, and nothing says whether there are more: where there are, declare the "
+                "paginator; `paginator: single_page` says that these are all"
+            )
+
+
+def _is_usual_size(rows: int) -> bool:
+    """Whether so many rows are more likely the first page of several than all there are."""
+    return rows in _SIZES or (rows > 0 and rows % 100 == 0)
 
 
 def _place(answer: Response, path: str) -> Any:
