@@ -32,6 +32,8 @@ MISSING: Final = MissingValue()
 #: In the place of a predicate, behind their number: keys that nobody listed one by one.
 MORE_KEYS: Final = "more keys"
 
+_VARIANTS = 1_000  # answers for one of several values that are remembered at most
+_ALIKE_KEYS = 3  # keys with the same records for two values, before that is no chance
 _SEVERAL = 2  # records; a single one may well lack what others have
 
 
@@ -96,6 +98,7 @@ class AccessMeter:
     alike: bool = True  # whether all others had one and the same body
     _body: int | None = None
     _variants: dict[int, Mapping[str, object]] = field(default_factory=dict, repr=False)
+    _alike_variants: set[int] = field(default_factory=set, repr=False)
 
     def replied(self, body: Hashable | None) -> None:
         """A lookup was answered with this body; None where the status alone says that there are no rows."""
@@ -107,9 +110,20 @@ class AccessMeter:
             self.alike = self._body in (None, digest)
             self._body = digest
 
-    def variant_came(self, variant: Mapping[str, object], records: int, table: str) -> None:
-        """Records came, of this digest, for one of the values of columns that a table is asked for apart."""
-        if self._variants.setdefault(records, variant) != variant:
+    def variant_came(
+        self, variant: Mapping[str, object], records: int, table: str, asked: Mapping[str, object]
+    ) -> None:
+        """Records came, of this digest, for one of the values of columns that a table is asked for apart.
+
+        Those of a few keys may well be alike; `asked` are the values of columns for which they came.
+        """
+        keys = tuple((name, value) for name, value in asked.items() if name not in variant)
+        digest = hash((records, repr(keys)))
+        if len(self._variants) >= _VARIANTS and digest not in self._variants:
+            return
+        if self._variants.setdefault(digest, variant) != variant:
+            self._alike_variants.add(digest)
+        if len(self._alike_variants) >= (_ALIKE_KEYS if keys else 1):
             names = " and ".join(variant)
             self.warn(
                 f"{table}: for two values of {names} the very same records came: if the source does not look at "

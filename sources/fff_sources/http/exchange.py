@@ -147,6 +147,7 @@ class Exchange:
             shown=self.client.shown,
             redact=self.client.redactor.text,
             fill=fill or None,
+            variant=access.variant,
             exhaustive=access.exhaustive,
             is_scan=not keys,
             declared=planned.declared and access.words is None,

@@ -82,6 +82,7 @@ class Reading(Struct, dict=True):
     shown: Callable[[str], str]
     redact: Callable[[str], str]
     fill: Mapping[str, object] | None = None
+    variant: Mapping[str, object] | None = None  # of it, what the table is asked for apart
     exhaustive: bool = True  # whether what comes is all there is
     is_scan: bool = True
     declared: bool = False  # whether a spec says where the columns are
@@ -101,6 +102,7 @@ class Reading(Struct, dict=True):
     _moved = cached_property(lambda self: Moved(self.key))
     _gaps = cached_property(lambda _: Gaps())
     _drift = cached_property(lambda _: Drift())
+    _where = cached_property(lambda self: parse_path(self.endpoint.data_selector))
     _totals = cached_property(lambda _: Totals())
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
@@ -270,15 +272,13 @@ class Reading(Struct, dict=True):
         opened: Opened | None = None,
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
-        limit = max_pages(self.endpoint)
         pages, answer = self._read(response, paginator, arriving, opened)
-        if ask.confirms and self._repeats.came_before(
-            self._records_of(answer), lambda: marks(pages, self.key)
-        ):
+        if ask.confirms and self._repeats.came_before(self._records_of(answer), marks(pages, self.key)):
             self._records -= answer.records  # sources that have no such page may give the last one again
             return [], None, None
-        if self.fill and self.is_scan and self._pages == 1 and answer.records and answer.body:
-            self.meter.variant_came(self.fill, self._records_of(answer).mark(), f"{self.source}.{self.table}")
+        if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
+            mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
+            self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
         alone = self._pages == 1 and window > 1
         try:
@@ -292,9 +292,9 @@ class Reading(Struct, dict=True):
                 self._first = spoken_of(self.endpoint, answer, self._totals)
         except CutShortError as error:
             truncated = str(error)
+        limit = max_pages(self.endpoint)
         if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
-            truncated = None if following.confirms else stop
-            following, rest = None, None
+            truncated, following, rest = None if following.confirms else stop, None, None
         if following is None and truncated is None and self._cut is not None:
             truncated = self._says(self._cut)
         if self.order is not None:
@@ -350,8 +350,7 @@ class Reading(Struct, dict=True):
         )
 
     def _records_of(self, answer: PageAnswer) -> Records:
-        where = parse_path(self.endpoint.data_selector)
-        return Records(answer, where, self.endpoint.format, self.body.members)
+        return Records(answer, self._where, self.endpoint.format, self.body.members)
 
     async def _arrived(self, incoming: Incoming) -> AsyncGenerator[DecodedBlock]:
         """The records that can be read before the answer has ended."""

@@ -187,12 +187,11 @@ class Repeats:
             most = _STALE_LONG if unsure else _STALE
             self._none_new(most, f"pages in a row without a new record: {what}")
 
-    def came_before(self, records: Records, keys: Callable[[], list[int]]) -> bool:
+    def came_before(self, records: Records, keys: Sequence[int]) -> bool:
         """Whether a page is one of those before, or all its rows are, for certain."""
         if not self._projected and records.mark() in self._pages:
             return True
-        known = keys()
-        return bool(known) and all(mark in self._new or mark in self._old for mark in known)
+        return bool(keys) and all(mark in self._new or mark in self._old for mark in keys)
 
     def sure(self, pages: Sequence[Page]) -> list[Page]:
         """Pages to hand on. One without a new record is `held` until some come, or the end.
