@@ -310,10 +310,15 @@ class Eddy:
             )
             return self._scan_failed(ScanFailed(event.table, event.index, reason))
         scan.state = ScanState.COMPLETE
+        return self._table_over(event.table)
+
+    def _table_over(self, table: int) -> list[Instruction]:
+        """EOT(true): every row of a table is here."""
+        stem = self.block.stems[table]
         stem.complete = True
-        self.router.scans_over(event.table, complete=True)
-        out = self.scans.stop(event.table)
-        out += self.lookups.cancel(event.table)  # everything a lookup could bring is here
+        self.router.scans_over(table, complete=True)
+        out = self.scans.stop(table)
+        out += self.lookups.cancel(table)  # everything a lookup could bring is here
         needed = (one for one in stem.aliases if self.block.plan.aliases[one].kind in ("inner", "semi"))
         if any(not stem.alias_rows[alias] for alias in needed):
             # An inner or semi join with nothing is nothing (P28b): no other answer is needed.
@@ -330,10 +335,13 @@ class Eddy:
             return self._ask_constants(event.table)
         out = self.scans.relieve(event.table)
         if out is None and not self.block.scanning(event.table):
+            lost = [(ALL, event.reason)] if event.whole else scan.lacking
+            if not self.block.lacks(event.table, lost):
+                return self._table_over(event.table)
             self.router.scans_over(event.table, complete=False)
             self._read_by_keys(event.table)
             if not self.block.constraints.recovers(event.table):
-                self.block.scan_lost(event.table, [(ALL, event.reason)] if event.whole else scan.lacking)
+                self.block.scan_lost(event.table, lost)
         return out or []
 
     def _part_over(self, event: ScanCovered | ScanPartFailed) -> None:
@@ -398,8 +406,10 @@ class Eddy:
         out: list[Instruction] = []
         for table, scans in enumerate(self.block.scans):
             out += self.scans.stop(table, ScanState.FAILED)
-            self.router.scans_over(table, complete=False)
-            by_scan = scans and table not in self._choice.by_constants
+            by_scan = bool(scans) and table not in self._choice.by_constants
+            whole = by_scan and not self.block.lacks(table, [(ALL, reason)])
+            self.block.stems[table].complete |= whole
+            self.router.scans_over(table, complete=whole)
             if by_scan and not self.block.stems[table].complete:
                 self.block.scan_lost(table, [(ALL, reason)])
         return out + self.lookups.give_up(reason)

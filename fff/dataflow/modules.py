@@ -108,8 +108,15 @@ class Block:
         for extent, reason in parts:
             if extent == ALL:  # with all parts that have failed before
                 self.missing.forget(table)
-            for left in self.stems[table].coverage.left(self.plan.tables[table].wanted & extent):
+            for left in self._left(table, extent):
                 self.missing.scan(table, reason, left.text)
+
+    def lacks(self, table: int, parts: Iterable[tuple[Extent, str]]) -> bool:
+        """Whether anything of these parts has come by no other scan: if nothing, all of the table is here."""
+        return any(self._left(table, extent) for extent, _ in parts)
+
+    def _left(self, table: int, extent: Extent) -> list[Extent]:
+        return self.stems[table].coverage.left(self.plan.tables[table].wanted & extent)
 
     def stem(self, alias: int) -> SteM:
         """The SteM of an alias's table."""

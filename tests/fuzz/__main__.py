@@ -1,8 +1,12 @@
-"""Replay one case: `python -m tests.fuzz SEED`. Prints the itinerary of every run of it, or what goes wrong, made small."""
+"""Replay one case: `python -m tests.fuzz SEED`. Prints the itinerary of every run of it, or what goes wrong, made small.
+
+With `--seconds N`, cases from that seed on for so long, and a line of what was played.
+"""
 
 from __future__ import annotations
 
 import argparse
+import time
 
 from tests.fuzz.cases import case
 from tests.fuzz.core import make_core
@@ -15,7 +19,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("seed", type=int, help="the seed a failure printed")
     parser.add_argument("--quiet", action="store_true", help="no itineraries of runs that go well")
+    parser.add_argument("--seconds", type=float, help="play cases from that seed on for so long")
     arguments = parser.parse_args()
+    if arguments.seconds is not None:
+        return _play_on(arguments.seed, arguments.seconds)
     found = case(arguments.seed)
     print(found.instance.describe())
     print(f"{found.expected.total()} rows expected")
@@ -32,6 +39,26 @@ def main() -> int:
             if not arguments.quiet:
                 print("\n".join(outcome.itinerary()))
     return int(failed)
+
+
+def _play_on(first: int, seconds: float) -> int:
+    """Play case after case; 1 when something is wrong with any."""
+    end = time.monotonic() + seconds
+    runs, wrong, seed = 0, 0, first
+    while time.monotonic() < end:
+        found = case(seed)
+        for run in found.runs():
+            runs += 1
+            try:
+                verdict(found.instance, run, play(found.instance, run, make_core), found.expected)
+            except Exception as error:  # noqa: BLE001 - one that is wrong ends nothing
+                wrong += 1
+                print(f"WRONG: {seed}: {type(error).__name__}", flush=True)
+        seed += 1
+        if (seed - first) % 10_000 == 0:
+            print(f"{seed - first} cases, {runs} runs, {wrong} wrong", flush=True)
+    print(f"{seed - first} cases from {first}, {runs} runs, {wrong} wrong")
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":

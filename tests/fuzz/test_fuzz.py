@@ -196,9 +196,11 @@ def test_rows_that_only_probe_are_let_go_and_change_nothing(
 
 
 #: Found by the long run: a scan died whose rows had then to be looked up by the keys of scans that waited for it; and,
-#: where routing always went first, wishes, ticks and stalls gave it more to do without end.
+#: where routing always went first, wishes, ticks and stalls gave it more to do without end; and two scans that had both failed
+#: had brought all of a table together, and who waited for its EOT was given up without a word.
 @pytest.mark.parametrize(
-    "seed", [756367062483, 56944604706, pytest.param(943495997870, marks=pytest.mark.slow)]
+    "seed",
+    [756367062483, 56944604706, 22004704, 12048435, pytest.param(943495997870, marks=pytest.mark.slow)],
 )
 def test_what_was_wrong_once(seed: int) -> None:
     check(case(seed), make_core)

@@ -62,7 +62,8 @@ def _by_range(
     rng: random.Random, known: Sequence[Value], name: str, values: Sequence[Value]
 ) -> list[WindowOfRows]:
     """Ranges between some values, each of which is at the end of one or at the beginning of the next."""
-    cuts = sorted(rng.sample(known, min(len(known), rng.choice([0, 1, 1, 2, 3]))), key=_order)
+    drawn = rng.sample(known, min(len(known), rng.choice([0, 1, 1, 2, 3])))
+    cuts = sorted({repr(_order(value)): value for value in drawn}.values(), key=_order)  # 0.0 and -0.0 are one
     behind = [rng.random() < 0.5 for _ in cuts]
 
     def place(value: Value) -> int:
