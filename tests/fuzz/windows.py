@@ -63,7 +63,9 @@ def _by_range(
 ) -> list[WindowOfRows]:
     """Ranges between some values, each of which is at the end of one or at the beginning of the next."""
     drawn = rng.sample(known, min(len(known), rng.choice([0, 1, 1, 2, 3])))
-    cuts = sorted({repr(_order(value)): value for value in drawn}.values(), key=_order)  # 0.0 and -0.0 are one
+    cuts = sorted(
+        {repr(_order(value)): value for value in drawn}.values(), key=_order
+    )  # 0.0 and -0.0 are one
     behind = [rng.random() < 0.5 for _ in cuts]
 
     def place(value: Value) -> int:

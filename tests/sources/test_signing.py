@@ -360,9 +360,10 @@ async def test_a_key_that_is_none_is_not_shown(serve: Serve, read: Read) -> None
 
     url = (await serve(never)).url
     reader = read(spec(url, "{type: jwt, key: '${env:PEM}', claims: {iss: app}}"), PEM="no-key-at-all")
-    with pytest.raises(SecretError, match=r"^s\S*: auth of type jwt: the key does not sign with RS256") as caught:
+    with pytest.raises(SecretError, match="the key does not sign with RS256") as caught:
         await reader.scan("t")
     assert "no-key-at-all" not in str(caught.value.render())
+    assert str(caught.value).startswith("api: "), "whose key it is"
 
 
 async def test_no_secret_in_what_is_told(serve: Serve, read: Read) -> None:

@@ -15,10 +15,14 @@ def signed(who: str, claims: Mapping[str, Any], key: str, algorithm: str, header
     try:
         jwt = importlib.import_module("jwt")
     except ImportError:
-        raise SecretError(f"{who}: auth of type jwt needs a package more", hint=how_to_install("jwt")) from None
+        raise SecretError(
+            f"{who}: auth of type jwt needs a package more", hint=how_to_install("jwt")
+        ) from None
     try:
         token: str = jwt.encode(dict(claims), key, algorithm=algorithm, headers=dict(headers))
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a key, its text must not be shown
         name = type(error).__name__
-        raise SecretError(f"{who}: auth of type jwt: the key does not sign with {algorithm} ({name})") from None
+        raise SecretError(
+            f"{who}: auth of type jwt: the key does not sign with {algorithm} ({name})"
+        ) from None
     return token

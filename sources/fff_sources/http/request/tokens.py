@@ -248,7 +248,7 @@ class Tokens:
         key, headers = self._secret(auth.key), {name: self._fill(text) for name, text in auth.headers.items()}
         whose = json.dumps([key, claims, headers], sort_keys=True)
         claims |= {"iat": began, "exp": began + int(auth.expires_in)}
-        token = signed(self.login, claims, key, auth.algorithm, headers)
+        token = signed(self._source, claims, key, auth.algorithm, headers)
         self._hide(token)
         if auth.access_token_url is None:
             return Grant("Authorization", f"Bearer {token}", _usable(auth.expires_in - _SKEW), whose)
