@@ -467,7 +467,9 @@ def _mapped() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise SparkError(short(_message(error))) from error
+        refused = SparkError(short(_message(error)))
+        refused.fragment = _fragment(error)
+        raise refused from error
     except Py4JJavaError as error:
         raise SparkError(short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:
@@ -483,6 +485,15 @@ def _cause(exception: Any) -> str:
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
         return CONNECTION_LOST
     return message
+
+
+def _fragment(error: PySparkException) -> str:
+    """Which part of its text a query failed at; nothing where that is not told."""
+    with suppress(PySparkException, Py4JError, ConnectionError, NotImplementedError):
+        for context in error.getQueryContext():
+            if context.fragment():
+                return str(context.fragment())
+    return ""
 
 
 def _message(error: Exception) -> str:
