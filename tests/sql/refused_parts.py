@@ -99,6 +99,9 @@ REFUSED = [
     ("VALUES (1), ('a')", "'a'"),
     ("SELECT * FROM VALUES (1, NULL), (2, DATE '2020-01-01'), (3, TRUE) AS q(a, b)", "TRUE"),
     ("SELECT s FROM t HAVING TRUE", "s"),
+    ("SELECT s FROM t GROUP BY s HAVING sum(k) > map(1, 2)", "map(1, 2)"),
+    ("SELECT s, sum(k) AS z, z - X'31' FROM t GROUP BY s", "X'31'"),
+    ("SELECT inline(arr) FROM n", "arr"),
     ("SELECT window(dt, k), count(*) FROM t GROUP BY 1", "k"),
 ]
 TAKEN = [
@@ -145,6 +148,7 @@ TAKEN = [
     "SELECT rank() OVER (ORDER BY id) + 1, current_date() - 1, pi() * 2 FROM t",
     "SELECT aggregate(arr, 0, (a, x) -> a + x), reduce(arr, '', (a, x) -> a || x, a -> length(a)), aggregate(arr, NULL, (a, x) -> a) FROM n",
     "VALUES (1, NULL), (2.5, 'a'), (NULL, 'b')",
+    "SELECT TIMESTAMP '2020-01-01 00:00:00' + INTERVAL 1 DAY, INTERVAL 1 DAY + dt, dt - INTERVAL 1 DAY, id * INTERVAL 1 DAY FROM t",
     "SELECT 1 FROM t HAVING TRUE",
     "SELECT id FROM t WHERE struct(id, s) IN (SELECT k, name FROM u)",
     "SELECT window(dt, '1 day'), count(*) FROM t GROUP BY 1",

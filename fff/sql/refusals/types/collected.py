@@ -21,6 +21,7 @@ _OF_ARRAYS = frozenset({"array_union", "array_intersect", "array_except", "array
 _NO_ITEMS = {
     **dict.fromkeys(("array_max", "array_min", "array_distinct", "sort_array"), "p"),
     "array_join": "apr",
+    **dict.fromkeys(("inline", "inline_outer"), "byhilfdmsxtTnap"),
     "flatten": "byhilfdmsxtTnpr",
     "map_from_entries": "byhilfdmsxtTnap",
 }

@@ -51,6 +51,8 @@ _LIKE = frozenset({TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE})
 _PREDICATES = _LIKE | {TokenType.IS, TokenType.BETWEEN, TokenType.IN}
 #: Operators that give truths, whatever they are given.
 _CONDITIONS = frozenset({"=", "<", "like", "and"})
+#: Kinds to which intervals, which are no kind, are added.
+_WITH_INTERVALS = frozenset("Tn")
 _SOME = frozenset({TokenType.ANY, TokenType.ALL, TokenType.SOME})
 _QUERY = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN}
@@ -205,9 +207,11 @@ class Expressions(Calls):
         """What an operator makes of two values."""
         (one, first, middle), (other, start, end) = left, right
         made = outcome(form, one, other)
-        if made == UNKNOWN and form in _CONDITIONS:
-            alone = [kind for kind in (one, other) if kind in WORDS]
-            made = REFUSED if form == "and" and not all(taken(form, kind, None) for kind in alone) else "b"
+        wrong = one in WORDS and not taken(form, one, None), other in WORDS and not taken(form, None, other)
+        if made == UNKNOWN and any(wrong) and not (form == "+" and {one, other} & _WITH_INTERVALS):
+            made = REFUSED
+        elif made == UNKNOWN and form in _CONDITIONS:
+            made = "b"
         types = (self.nested(first, middle), self.nested(start, end)) if one == other and one in "ar" else ()
         if types and are_apart(form, *types):
             what = f"{written} is given {WORDS[one]}s of different types"
@@ -215,9 +219,10 @@ class Expressions(Calls):
             made = UNKNOWN
         if made != REFUSED:
             return self._as_constant(made, first, end)
-        if form not in "=<" and one in WORDS and not taken(form, one, None):
+        unlike = form not in "=<" or UNKNOWN in (one, other) or NULL in (one, other)
+        if unlike and wrong[0]:
             mistake = self.mistake(f"{written} takes no {WORDS[one]}", first, middle)
-        elif form not in "=<" and not taken(form, None, other):
+        elif unlike and wrong[1]:
             mistake = self.mistake(f"{written} takes no {WORDS[other]}", start, end)
         else:
             does = "compare" if form in "=<" else "combine"
