@@ -71,8 +71,8 @@ _NOT_OF_TYPES = frozenset(
 )
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
-#: Functions that are also asked about with more arguments than one; all are with one. Not among them: those of
-#: intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
+#: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
+#: of intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
 SEVERAL = frozenset(
     """
     add_months aes_decrypt aes_encrypt approx_percentile array_append array_contains array_except
@@ -152,7 +152,7 @@ class Prober:
         return self._some_outcomes(calls[:half]) + self._some_outcomes(calls[half:])
 
     def entry(self, name: str, count: int, *before: str) -> str | None:
-        """What a call of so many arguments, behind some words, refuses in each place, and the kind of its values; None: nothing is known."""
+        """What a call of so many arguments, behind words, refuses in each place, and the kind of its values; None: nothing is known."""
 
         def call(args: Sequence[str]) -> str:
             return f"{name}({', '.join((*before, *args))})"

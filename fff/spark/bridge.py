@@ -38,7 +38,7 @@ except ImportError:
 
 from fff.errors import SparkError
 from fff.spark.converters import OnlyFor
-from fff.spark.messages import short
+from fff.spark.messages import fragment_of, short
 from fff.spark.plans import RowsConf, check_is_query, has_script, is_over_few_rows, type_or_complaint
 from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST
@@ -468,7 +468,8 @@ def _mapped() -> Iterator[None]:
         yield
     except PySparkException as error:
         refused = SparkError(short(_message(error)))
-        refused.fragment = _fragment(error)
+        with suppress(PySparkException, Py4JError, ConnectionError, NotImplementedError):
+            refused.fragment = fragment_of(error.getQueryContext())
         raise refused from error
     except Py4JJavaError as error:
         raise SparkError(short(_cause(error.java_exception))) from error
@@ -485,15 +486,6 @@ def _cause(exception: Any) -> str:
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed
         return CONNECTION_LOST
     return message
-
-
-def _fragment(error: PySparkException) -> str:
-    """Which part of its text a query failed at; nothing where that is not told."""
-    with suppress(PySparkException, Py4JError, ConnectionError, NotImplementedError):
-        for context in error.getQueryContext():
-            if context.fragment():
-                return str(context.fragment())
-    return ""
 
 
 def _message(error: Exception) -> str:

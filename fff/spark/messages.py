@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fff.errors import FFFError
 
@@ -38,6 +39,11 @@ def short(message: str) -> str:
     for inner, written in _INNER:
         text = inner.sub(written, text)
     return f"Spark: {_NUMBERED.sub('', text) if _OF_PLANS.match(text) else text}"
+
+
+def fragment_of(contexts: Iterable[Any]) -> str:
+    """Which part of its text a query failed at; nothing where that is not told."""
+    return next((str(one.fragment()) for one in contexts if one.fragment()), "")
 
 
 @contextmanager
