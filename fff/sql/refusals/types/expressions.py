@@ -242,7 +242,9 @@ class Expressions(Calls):
         nested = [(self.nested(*part[1:]), part) for part in parts if part[0] in "ar"]
         for typed, part in nested[1:]:
             if are_apart(form, nested[0][0], typed):
-                raise self.mistake(f"{what} brings {WORDS[part[0]]}s of different types together", *part[1:])
+                message = f"{what} brings {WORDS[part[0]]}s of different types together"
+                hint = "fields of other names have to be of one type" if part[0] == "r" else None
+                raise self.mistake(message, *part[1:], hint=hint)
         return kind
 
     # ----------------------------------------------------------------------------------------------------------- operands
