@@ -101,6 +101,9 @@ class InfeasibleQuery(QueryError):  # noqa: N818
 class SparkError(QueryError):
     """Spark refused or failed the part of the query above the eddy."""
 
+    #: The part of the text that Spark was given which it is about, if Spark said so.
+    fragment = ""
+
 
 class UsageError(FFFError):
     """Wrong option or configuration."""

@@ -228,7 +228,7 @@ class Execution:
         spark, query = self._spark, self.prepared.upper
         assert spark is not None
         assert query is not None
-        with SparkSink(spark, query, self._blocks, self._started) as sink:
+        with SparkSink(spark, query, self._blocks, self._started, self.prepared.sql) as sink:
             self._spark_sink = sink
             if spark.ready():  # then what it refuses costs no request
                 await sink.check()

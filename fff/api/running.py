@@ -294,5 +294,5 @@ async def fields_of(prepared: Prepared, spark: OwnSpark) -> tuple[Field, ...]:
     try:
         table = await asyncio.to_thread(spark.run_over, text, views)
     except SparkError as error:
-        raise upper.words.told(error) from error.__cause__
+        raise upper.words.told(error, prepared.sql) from error.__cause__
     return tuple(result_field(one.name, one.type) for one in table.schema)

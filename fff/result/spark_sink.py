@@ -56,10 +56,11 @@ class SparkSink:
         query: what to run.
         blocks: whose rows it runs over.
         started: when the statement began, on `time.perf_counter`.
+        sql: the statement, which errors point into.
     """
 
     def __init__(
-        self, spark: SparkEngine, query: UpperQuery, blocks: Sequence[RunningBlock], started: float
+        self, spark: SparkEngine, query: UpperQuery, blocks: Sequence[RunningBlock], started: float, sql: str
     ) -> None:
         self.current: Current | None = None
         self.stats = SparkStats(used=True)
@@ -67,6 +68,7 @@ class SparkSink:
         self._query = query
         self._blocks = blocks
         self._started = started
+        self._sql = sql
         self._files = ExitStack()
         self._spools: dict[str, Spool] = {}
         self._keys: dict[str, asyncio.Task[pa.Table]] = {}  # rows of key queries, by view
@@ -109,7 +111,7 @@ class SparkSink:
         try:
             yield
         except SparkError as error:
-            raise self._query.words.told(error) from error.__cause__
+            raise self._query.words.told(error, self._sql) from error.__cause__
 
     def _views(self) -> dict[str, Spool | pa.Table]:
         """What there is to read: the blocks' rows, and those of key queries that have been run."""

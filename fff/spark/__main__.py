@@ -12,8 +12,9 @@ from pathlib import Path
 
 import fff.sql
 from fff.errors import SparkError
-from fff.spark.argument_types import KINDS, PROBED, SEVERAL, Prober
+from fff.spark.argument_types import KINDS, OF_UNITS, PROBED, SEVERAL, Prober
 from fff.spark.session import SparkEngine
+from fff.sql.refusals.types.kinds import NOTHING, WORDS
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
 #: Numbers of arguments that are tried: for one of them, functions that do not take any number tell theirs.
@@ -41,6 +42,7 @@ _TYPES_HEAD = '''"""Types that Spark's functions never take. Written by `python 
 
 `name:refused/refused:value` is a call of a function with as many arguments as there are places, the letters of the types
 (`fff.sql.refusals.types.kinds`) that are refused in each of them, and that of its values, if it is one whatever is given.
+`-` stands for no argument.
 """
 
 SPARK_VERSION = "{version}"
@@ -124,16 +126,20 @@ def refusal(engine: SparkEngine, sql: str) -> str:
 
 def argument_types(prober: Prober, counts: Mapping[str, str]) -> list[str]:
     """What functions refuse; `counts` as `arities` gives them."""
-    entries = []
+    entries = list[str | None]()
     for name in sorted(SPARK_FUNCTIONS - _NO_CALLS):
         arity = counts.get(name, "1,2,3")
         known = {int(one.rstrip("+")) for one in arity.split(",")} | (
             {max(2, int(arity[:-1].split(",")[-1])) + 1} if arity.endswith("+") else set()
         )
-        for count in sorted(known & {1, 2, 3} if name in SEVERAL else known & {1}):
-            entry = prober.entry(name, count)
-            entries += [] if entry is None else [entry]
-    return entries
+        for count in sorted(known - {0} if name in SEVERAL else known & {1}):
+            entries.append(prober.entry(name, count))
+        if 0 in known or name not in counts:
+            [value] = prober.outcomes([f"{name}()"])
+            entries.append(f"{name}:{NOTHING}:{value}" if value in WORDS else None)
+        if name in OF_UNITS:
+            entries.append(prober.entry(name, 2, "DAY"))
+    return list(filter(None, entries))
 
 
 def _lines(entries: Iterable[str]) -> str:

@@ -63,30 +63,40 @@ for _kind, (_types, _constants) in KINDS.items():
     STANDS_FOR[_kind] = (*_names, *_constants)
 #: A table with all columns.
 PROBED = pa.table([pa.nulls(1, kind) for kind in _COLUMNS.values()], names=list(_COLUMNS))
+#: Functions that take a unit of time and two arguments as well.
+OF_UNITS = ("date_add", "date_diff", "dateadd", "datediff")
 #: Mismatches that another constant, or another type beside it, might mend.
 _NOT_OF_TYPES = frozenset(
     ["[]", "[NON_FOLDABLE_INPUT]", "[VALUE_OUT_OF_RANGE]", "[UNEXPECTED_NULL]", "[INVALID_ARG_VALUE]"]
 )
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
-#: Functions that are also asked about with two or three arguments; all are with one. Not among them: those of
-#: intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
+#: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
+#: of intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
 SEVERAL = frozenset(
     """
-    add_months aes_encrypt array_append array_contains array_except array_insert array_intersect
-    array_join array_position array_prepend array_remove array_repeat array_union arrays_overlap
-    assert_true atan2 bit_get bround btrim ceil ceiling contains conv convert_timezone corr covar_pop
-    covar_samp date_add date_format date_sub date_trunc datediff decode element_at elt encode endswith
-    find_in_set floor format_number from_unixtime from_utc_timestamp get get_json_object getbit hypot if
-    instr left levenshtein locate log lpad ltrim make_date map_contains_key map_from_arrays mask max_by
-    min_by mod months_between nanvl next_day overlay parse_url pmod position pow power regexp_count
-    regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr regr_avgx
-    regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace
-    right rlike round rpad rtrim sha2 shiftleft shiftright shiftrightunsigned slice sort_array split
-    split_part startswith str_to_map substr substring substring_index to_binary to_char to_date
-    to_timestamp to_unix_timestamp to_utc_timestamp to_varchar translate trim trunc try_divide
-    try_element_at try_mod try_multiply try_subtract try_to_binary try_to_date try_to_timestamp
-    unix_timestamp
+    add_months aes_decrypt aes_encrypt approx_percentile array_append array_contains array_except
+    array_insert array_intersect array_join array_position array_prepend array_remove array_repeat
+    array_union arrays_overlap arrays_zip assert_true atan2 bit_get bround btrim ceil ceiling
+    concat_ws contains conv convert_timezone corr covar_pop covar_samp date_add date_diff
+    date_format date_sub date_trunc dateadd datediff decode element_at elt encode endswith
+    find_in_set floor format_number format_string from_unixtime from_utc_timestamp get
+    get_json_object getbit hash histogram_numeric hmac hypot if ilike instr jaro_winkler_similarity
+    left levenshtein like locate log lpad ltrim make_date make_dt_interval make_interval
+    make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval map_concat
+    map_contains_key map_from_arrays mask max_by min_by mod months_between nanvl next_day overlay
+    parse_url percentile percentile_approx pmod position pow power printf regexp regexp_count
+    regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr
+    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+    repeat replace right rlike round rpad rtrim sha2 shiftleft shiftright shiftrightunsigned slice
+    sort_array split split_part startswith str_to_map substr substring substring_index to_binary
+    to_char to_date to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp
+    to_utc_timestamp to_varchar translate trim trunc try_aes_decrypt try_avg try_divide
+    try_element_at try_make_interval try_make_timestamp try_make_timestamp_ltz
+    try_make_timestamp_ntz try_mod try_multiply try_subtract try_sum try_to_binary try_to_date
+    try_to_timestamp unix_timestamp vector_cosine_similarity vector_inner_product vector_l2_distance
+    vector_norm vector_normalize width_bucket xpath xpath_boolean xpath_double xpath_float xpath_int
+    xpath_long xpath_number xpath_short xpath_string xxhash64
     """.split()  # noqa: SIM905 - as such lists are written
 )
 _PAIR = 2
@@ -141,15 +151,19 @@ class Prober:
         half = len(calls) // 2
         return self._some_outcomes(calls[:half]) + self._some_outcomes(calls[half:])
 
-    def entry(self, name: str, count: int) -> str | None:
-        """What a call of so many arguments refuses in each place, and the kind of its values; None: nothing is known."""
+    def entry(self, name: str, count: int, *before: str) -> str | None:
+        """What a call of so many arguments, behind words, refuses in each place, and the kind of its values; None: nothing is known."""
+
+        def call(args: Sequence[str]) -> str:
+            return f"{name}({', '.join((*before, *args))})"
+
         refused, taken = set[tuple[int, str]](), set[tuple[int, str]]()
         gives, witnesses = set[str](), list[tuple[str, ...]]()
 
         def ask(asked: Sequence[tuple[tuple[str, ...], str]]) -> None:
             """Calls, and of what kind each argument is in them; a blank where that does not matter."""
             for (args, kinds), outcome in zip(
-                asked, self.outcomes([f"{name}({', '.join(one)})" for one, _ in asked]), strict=True
+                asked, self.outcomes([call(one) for one, _ in asked]), strict=True
             ):
                 if len(outcome) == 1:
                     gives.add(outcome)
@@ -161,11 +175,7 @@ class Prober:
         nulls, blanks = ("NULL",) * count, " " * count
         every = [(kind, one) for kind, stands in STANDS_FOR.items() for one in stands]
         ask([(nulls, blanks)])
-        if (
-            self.outcomes([f"{name}({', '.join(nulls)})"])
-            == ["wrong"]
-            == self.outcomes([f"{name}({', '.join(['1'] * count)})"])
-        ):
+        if self.outcomes([call(nulls)]) == ["wrong"] == self.outcomes([call(["1"] * count)]):
             return None
         for places in {*combinations(range(count), 1), tuple(range(count))}:
             ask([(_with(nulls, places, one), _marked(blanks, places, kind)) for kind, one in every])
@@ -196,7 +206,7 @@ class Prober:
             )
         if not witnesses:
             return None
-        never = [
+        never = ["" for _ in before] + [
             "".join(kind for kind in KINDS if (place, kind) in refused - taken) for place in range(count)
         ]
         value = next(iter(gives)) if len(gives) == 1 else "?"

@@ -38,7 +38,7 @@ except ImportError:
 
 from fff.errors import SparkError
 from fff.spark.converters import OnlyFor
-from fff.spark.messages import short
+from fff.spark.messages import fragment_of, short
 from fff.spark.plans import RowsConf, check_is_query, has_script, is_over_few_rows, type_or_complaint
 from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST
@@ -467,7 +467,10 @@ def _mapped() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise SparkError(short(_message(error))) from error
+        refused = SparkError(short(_message(error)))
+        with suppress(PySparkException, Py4JError, ConnectionError, NotImplementedError):
+            refused.fragment = fragment_of(error.getQueryContext())
+        raise refused from error
     except Py4JJavaError as error:
         raise SparkError(short(_cause(error.java_exception))) from error
     except (Py4JError, ConnectionError, EOFError) as error:

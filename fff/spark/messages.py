@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fff.errors import FFFError
 
@@ -14,15 +15,35 @@ _PLAN_OR_PLACE = re.compile(
 )
 #: What gRPC itself says of a call that failed, between the lines about its own state.
 _RPC = re.compile(r'details = "(?P<details>.*?)"\n', re.DOTALL)
+#: A sentence that advises a setting, which no query can make, or refers to pages of Spark.
+_ADVICE = re.compile(r"""\. [A-Z](?:(?!\. ).)*(?:"spark\.[\w.]+"|'https?://)(?:(?!\. ).)*?(?=\. |\.?$)""")
+#: Names that Spark has for parts of expressions, and numbers for columns.
+_INNER = (
+    (re.compile(r"\b(?:lateralAliasReference|outer)\(([\w.`]+)\)"), r"\1"),
+    (re.compile(r"\bcommonexpressionref\(\)"), "the value"),
+    (re.compile(r"\bnamedlambdavariable\(\)"), "a parameter"),
+    (re.compile(r"\b(?:scalarsubquery|listquery)\([^()]*\)"), "a subquery"),
+    (re.compile(r"(?<=its class is )org\.apache\.[\w.]*\.(?=[A-Z])"), ""),
+)
+_OF_PLANS = re.compile(r"\[(?:PIPE_|MISSING_|UNSUPPORTED_|GROUPING_|INVALID_WHERE)")
+_NUMBERED = re.compile(r"(?<=\w)#\d+L?\b")
 _JAVA_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
 
 
 def short(message: str) -> str:
-    """Spark's error class and sentence, without the plan, the place in the rewritten SQL and the Java stack."""
+    """Spark's error class and sentence, without the plan, the place in the rewritten SQL, the Java stack and advice that is no help."""
     rpc = _RPC.search(message)
     message = message if rpc is None else rpc["details"]
     text = _JAVA_CLASS.sub("", _PLAN_OR_PLACE.sub("", message.strip())).strip()
-    return f"Spark: {text.partition(chr(10))[0]}"
+    text = _ADVICE.sub("", text.partition("\n")[0])
+    for inner, written in _INNER:
+        text = inner.sub(written, text)
+    return f"Spark: {_NUMBERED.sub('', text) if _OF_PLANS.match(text) else text}"
+
+
+def fragment_of(contexts: Iterable[Any]) -> str:
+    """Which part of its text a query failed at; nothing where that is not told."""
+    return next((str(one.fragment()) for one in contexts if one.fragment()), "")
 
 
 @contextmanager

@@ -373,5 +373,5 @@ async def test_spark_runs_over_all_blocks_and_counts_groups(serve: Serve, tmp_pa
         assert rows == [(1,), (2,)]
         with pytest.raises(SparkError):
             await run(
-                federation, "SELECT r.a, map(1, s.a, array(2), s.a) FROM web.r LEFT JOIN web.s ON r.b = s.a"
+                federation, "SELECT r.a, xpath_int(array(s.a), '/a') FROM web.r LEFT JOIN web.s ON r.b = s.a"
             )

@@ -36,8 +36,31 @@ PACKED = "SELECT max(F.id), min(F.zip) FROM FEC F FULL JOIN crime ON crime.zip =
 def test_names_are_those_of_the_statement(sql: str, said: str, told: str) -> None:
     upper = prepare(sql, DEMO).upper
     assert upper is not None
-    error = upper.words.told(SparkError(said, hint="a hint"))
+    error = upper.words.told(SparkError(said, hint="a hint"), sql)
     assert (error.message, error.hint) == (told, "a hint")
+
+
+@pytest.mark.parametrize(
+    ("sql", "fragment", "place"),
+    [
+        ("SELECT sum(10 / (id -\n 1)) FROM FEC", "10 / (__fff_block.id - 1)", "10 / (id -\n 1)"),
+        ("SELECT max(CAST(zip AS INT)) FROM FEC", "CAST(`__fff_block`.`zip` AS INT)", "CAST(zip AS INT)"),
+        ("SELECT max(FEC.id / 0) FROM FEC", "__fff_block.id / 0", "FEC.id / 0"),
+        ("SELECT max(id / 0), min(id / 0) FROM FEC", "id / 0", None),
+        ("SELECT max(id / 0) FROM FEC", "id / 1", None),
+        ("SELECT max(id / 0) FROM FEC", "", None),
+    ],
+)  # fmt: skip
+def test_the_part_that_failed_is_underlined_where_it_stands_once(
+    sql: str, fragment: str, place: str | None
+) -> None:
+    upper = prepare(sql, DEMO).upper
+    assert upper is not None
+    failed = SparkError("Spark: it failed")
+    failed.fragment = fragment
+    told = upper.words.told(failed, sql)
+    found = None if told.span is None or told.sql is None else told.sql[told.span.start : told.span.end]
+    assert found == place
 
 
 STATEMENTS = [
@@ -63,7 +86,7 @@ async def test_what_spark_refuses_is_told_in_them(spark: SparkEngine, sql: str) 
     }
     with pytest.raises(SparkError) as raw:
         spark.check(prepared.upper.sql, views)
-    told = prepared.upper.words.told(raw.value).render()
+    told = prepared.upper.words.told(raw.value, sql).render()
     assert "__fff" not in told
     assert "_F_" not in told
     assert "cannot be resolved" in told

@@ -72,9 +72,7 @@ def _check_columns(statement: Statement, scope: SelectScope) -> None:
     having, order = (scope.node.args.get(name) for name in ("having", "order"))
     if scope.merged or any(source.sealed or source.called for source in scope.sources):
         return  # what its columns are, Spark says
-    aggregated = group is not None or any(
-        has_aggregate(one) for one in [*items, *([having] if having else [])]
-    )
+    aggregated = any((group, having)) or any(map(has_aggregate, items))
     if not aggregated:
         if scope.node.args.get("distinct") and order is not None:
             _check_chosen(statement, scope, items, order)

@@ -23,6 +23,8 @@ from fff.structs import Struct, field, replace
 
 #: A name, perhaps with one before it, each perhaps quoted.
 _NAME = re.compile(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`[\w.]+`|\w+)(?![\w`])", re.ASCII)
+#: Names before a point, texts, words and signs.
+_TOKEN = re.compile(r"([^\W\d]\w*)\s*\.(?=\s*[^\W\d])|('(?:[^'\\]|\\.)*'|[\w.]+|\S)")
 #: What every name begins with that the engine puts into a statement, columns of views for several tables aside.
 _OURS = "__fff_"
 
@@ -230,6 +232,17 @@ class SparkFilter(Struct, frozen=True):
     unknown: tuple[str, ...] = ()
 
 
+def _place(fragment: str, sql: str) -> Span | None:
+    """Where a part of a text stands in a statement, if in one place only; its names may be qualified where those of the statement are not."""
+    parts = [
+        rf"(?:{one[0]}\s*\.\s*)?" if one[0] else rf"{re.escape(one[1])}\s*"
+        for one in _TOKEN.findall(fragment.replace("`", ""))
+    ]
+    pattern = rf"(?<![\w.]){''.join(parts)}(?<!\s)(?!\w)"
+    places = list(re.finditer(pattern, sql, re.IGNORECASE)) if parts else []
+    return Span(*places[0].span()) if len(places) == 1 else None
+
+
 class OwnWords(Struct, frozen=True):
     """The statement's names for views and their columns: of `view`, of `view.column`, of a column that only one view has."""
 
@@ -253,9 +266,11 @@ class OwnWords(Struct, frozen=True):
         """The same without names of tables that nobody has written."""
         return type(self)({ours: made.sub("", own) or "these tables" for ours, own in self.names.items()})
 
-    def told(self, error: SparkError) -> SparkError:
-        """The error without names that nobody has written."""
+    def told(self, error: SparkError, sql: str) -> SparkError:
+        """The error without names that nobody has written; underlined in the statement where its part stands there once."""
         reworded = SparkError(_NAME.sub(self._written, error.message), hint=error.hint)
+        reworded.span = _place(_NAME.sub(self._written, error.fragment), sql)
+        reworded.sql = sql if reworded.span is not None else None
         reworded.__cause__ = error.__cause__
         return reworded
 

@@ -6,7 +6,7 @@ Out: nothing, or a QueryError that underlines the mistake; what only Spark can j
     arguments     Arguments and operands of types that Spark never takes there
     clauses       Digits, parts of moments, sizes of samples and the like that cannot be
     constants     Arguments that have to be constants, or of one type with others
-    fields        Fields and elements of columns that have none.
+    fields        Fields of columns that have none
     generators    Functions that make several rows or columns, out of place or with too many names.
     patterns      Constant patterns that are no regular expressions
     pivots        Columns that PIVOT and UNPIVOT name, and that nothing in FROM has

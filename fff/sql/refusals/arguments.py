@@ -9,11 +9,10 @@ from __future__ import annotations
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.refusals.constants import Fold, check_constants, check_table_functions
-from fff.sql.refusals.generators import GENERATORS
 from fff.sql.refusals.texts import check_texts, check_typed
 from fff.sql.refusals.types.expressions import SET_OPERATORS, Expressions
-from fff.sql.refusals.types.kinds import INCOMPARABLE, WORDS, are_apart
-from fff.sql.refusals.types.references import NAMED, Part
+from fff.sql.refusals.types.kinds import INCOMPARABLE, REFUSED, UNKNOWN, WORDS, are_apart, outcome
+from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.spark_functions import calls_of
 from fff.sql.syntax.statement import Statement, TokenType
 
@@ -26,7 +25,11 @@ _BEFORE = frozenset(
     }
 )
 #: Before these nothing is what a set operator has before it.
-_ENDS = frozenset({*SET_OPERATORS, TokenType.PIPE_GT, TokenType.R_PAREN})
+_ENDS = frozenset({*SET_OPERATORS, TokenType.PIPE_GT})
+#: Before a query in brackets.
+_AROUND = frozenset({*SET_OPERATORS, TokenType.ALL, TokenType.DISTINCT, TokenType.L_PAREN})
+#: Functions that are nothing over a window are no aggregates.
+_NO_AGGREGATES = frozenset({*WINDOWLESS.split(), "array", "map", "named_struct", "split", "cast", "try_cast"})
 _SKIPPED = frozenset({TokenType.ALL, TokenType.DISTINCT, TokenType.L_PAREN})
 #: HAVING makes truths of what it is given.
 _CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON})
@@ -55,18 +58,28 @@ def check_argument_types(tree: QueryTree, fold: Fold) -> None:
     for at, token in enumerate(statement.tokens):
         if token.token_type in SET_OPERATORS:
             _check_branches(statement, expressions, at)
+        elif token.token_type is TokenType.VALUES:
+            _check_rows(expressions, at)
+        elif token.token_type is TokenType.PIPE_GT and statement.tokens[at + 1].text.upper() == "AGGREGATE":
+            _check_aggregated(statement, expressions, at + 1)
     check_table_functions(tree, expressions, fold)
 
 
 def _check_branches(statement: Statement, expressions: Expressions, at: int) -> None:
     """What the SELECTs beside a set operator compute comes together, column by column."""
-    one, two = (
-        _items(statement, expressions, _before(statement, at)),
-        _items(statement, expressions, _behind(statement, at)),
-    )
+    before, behind = _before(statement, at), _behind(statement, at)
+    if -1 in (before, behind):
+        return
+    one, two = expressions.items(before), expressions.items(behind)
+    if one and two and len(one) != len(two) and statement.tokens[at - 1].token_type is TokenType.PIPE_GT:
+        raise QueryError(
+            f"[NUM_COLUMNS_MISMATCH] {len(two)} columns beside {len(one)}",
+            sql=statement.sql,
+            span=statement.span(two[0][1], two[-1][2]),
+        )
     for (kind, *place), (other, first, end) in zip(one, two, strict=True) if len(one) == len(two) else ():
         apart = kind != other and "".join(sorted(kind + other)) in INCOMPARABLE
-        if apart or are_apart("coalesce", expressions.nested(*place), expressions.nested(first, end)):
+        if apart or are_apart("union", expressions.nested(*place), expressions.nested(first, end)):
             raise QueryError(
                 f"[INCOMPATIBLE_COLUMN_TYPE] one column of {WORDS[kind]} and of {WORDS[other]}",
                 sql=statement.sql,
@@ -74,15 +87,50 @@ def _check_branches(statement: Statement, expressions: Expressions, at: int) -> 
             )
 
 
+def _check_rows(expressions: Expressions, at: int) -> None:
+    """Rows that are spelled out have columns of one type each, to which no text is cast."""
+    kinds: list[str] = []
+    for row in expressions.rows(at):
+        kinds = kinds or [UNKNOWN] * len(row)
+        for place, (kind, first, end) in enumerate(row if len(row) == len(kinds) else ()):
+            before = kinds[place]
+            if kind in WORDS and before in WORDS and WORDS[kind] != WORDS[before]:
+                made = outcome("greatest", before, kind)
+                if made == REFUSED:
+                    what = f"one column of {WORDS[before]} and of {WORDS[kind]}"
+                    raise expressions.mistake(what, first, end)
+                kinds[place] = made
+            elif before not in WORDS:
+                kinds[place] = kind
+
+
+def _check_aggregated(statement: Statement, expressions: Expressions, at: int) -> None:
+    """What `|> AGGREGATE` computes has an aggregate in it, and not only functions that are certainly none."""
+    for _, first, end in expressions.items(at):
+        called = {
+            statement.tokens[place].text.lower()
+            for place in range(first, end - 1)
+            if statement.tokens[place + 1].token_type is TokenType.L_PAREN
+        }
+        if called <= _NO_AGGREGATES:
+            raise statement.error("AGGREGATE takes aggregates, and this is none", statement.span(first, end))
+
+
 def _before(statement: Statement, at: int) -> int:
     """The SELECT before a set operator; -1 where that is not sure."""
     tokens, depths = statement.tokens, statement.depths
-    for place in range(at - 1, -1, -1):
+    for place in range(at - 1 - (tokens[at - 1].token_type is TokenType.PIPE_GT), -1, -1):
         kind = tokens[place].token_type
         if depths[place] < depths[at] or (depths[place] == depths[at] and kind in _ENDS):
             return -1
         if depths[place] == depths[at] and kind is TokenType.SELECT:
             return place
+        if (
+            depths[place] == depths[at]
+            and kind is TokenType.L_PAREN
+            and (place == 0 or tokens[place - 1].token_type in _AROUND)
+        ):
+            return place + 1 if tokens[place + 1].token_type is TokenType.SELECT else -1
     return -1
 
 
@@ -93,21 +141,3 @@ def _behind(statement: Statement, at: int) -> int:
         place += 1
     is_select = place < len(statement.tokens) and statement.tokens[place].token_type is TokenType.SELECT
     return place if is_select else -1
-
-
-def _items(statement: Statement, expressions: Expressions, select: int) -> list[Part]:
-    """What a SELECT computes; nothing where an item is not known, or may be several columns."""
-    parts, at, tokens = list[Part](), select + 1, statement.tokens
-    while select >= 0 and at < len(tokens):
-        at += tokens[at].token_type is TokenType.DISTINCT
-        kind, end = expressions.value(at)
-        if end < 0 or tokens[at].text.lower() in GENERATORS:
-            return []
-        parts.append((kind, at, end))
-        if end < len(tokens) and tokens[end].token_type is TokenType.ALIAS:
-            end += 1
-        end += end < len(tokens) and tokens[end].token_type in NAMED
-        if end >= len(tokens) or tokens[end].token_type is not TokenType.COMMA:
-            return parts
-        at = end + 1
-    return []

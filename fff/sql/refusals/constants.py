@@ -26,6 +26,7 @@ Fold = Callable[[str], object]
 #: Texts that are no numbers; what Java takes for one of any form has a digit, or is one of two words.
 _WORDS = re.compile(r"(?!\s*(?:nan|inf|infinity)\s*$)[A-Za-z ]+", re.IGNORECASE)
 _SHARE, _COUNT = (0, 1), (1, 2**31 - 1)
+_WHAT = {"i": "a whole number", "ilS": "an interval, as '1 hour',"}
 _Constant = tuple[int, str, float | None, float | None, bool]
 #: By function: the place of an argument that is a constant, the kinds that it may be of ("" leaves them open), the least
 #: and the greatest value, and whether it may be NULL.
@@ -37,6 +38,7 @@ _CONSTANT: dict[str, tuple[_Constant, ...]] = {
     **dict.fromkeys(("percentile_cont", "percentile_disc"), ((0, "", *_SHARE, False),)),
     **dict.fromkeys(("approx_percentile", "percentile_approx"), ((1, "", *_SHARE, False), (2, "yhil", *_COUNT, False))),
     "approx_count_distinct": ((1, "dm", None, 0.392, False),),
+    "window": tuple((place, "ilS", None, None, False) for place in (1, 2, 3)),
     "histogram_numeric": ((1, "", 2, _COUNT[1], False),),
     "count_min_sketch": ((1, "d", None, None, False), (2, "d", None, 1, False), (3, "", None, None, False)),
     "randstr": ((0, "", 0, None, True),),
@@ -79,7 +81,7 @@ def check_constants(statement: Statement, expressions: Expressions, at: int, fol
             _check_kind(statement, name, part, kinds, is_null=is_null)
             if (least, most) != (None, None):
                 _check_bounds(statement, name, part, value(*part[1:]), (least, most))
-    if name in {"lag", "lead"} and len(parts) > 2:
+    if name in {"lag", "lead"} and len(parts) > 2 and parts[0][0] != parts[2][0]:
         expressions.alike("coalesce", name, [parts[0], parts[2]])
     elif name in _FLAGGED and len(parts) == 2:
         _check_flag(statement, name, parts[1])
@@ -107,7 +109,7 @@ def check_table_functions(tree: QueryTree, expressions: Expressions, fold: Fold)
 
 def _check_kind(statement: Statement, name: str, part: Part, kinds: str, *, is_null: bool) -> None:
     kind = part[0]
-    what = "a whole number" if kinds == "i" else "a number"
+    what = _WHAT.get(kinds, "a number")
     if kinds and kind != UNKNOWN and kind not in kinds:
         raise _refused(statement, part, f"{name} takes {what} here, and this is of type {_word(part)}")
     if kind == NULL and not is_null:

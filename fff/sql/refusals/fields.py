@@ -1,4 +1,4 @@
-"""Fields and elements of columns that have none, by the types that their sources declare."""
+"""Fields of columns that have none, by the types that their sources declare."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fff.errors import QueryError
 from fff.schema import spark_type
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
-from fff.sql.refusals.generators import kinds_of, type_of
-from fff.sql.syntax.statement import Node, Statement, exp, identifier_span, text_span
+from fff.sql.refusals.generators import kinds_of
+from fff.sql.syntax.statement import Node, Statement, identifier_span
 
 
 def check_fields(tree: QueryTree) -> None:
@@ -20,8 +20,6 @@ def check_fields(tree: QueryTree) -> None:
             first, *more = parts_of(column)
             if more and (len(more) > 1 or first.name.lower() not in aliases):
                 _check_path(tree.statement, scope, column)
-            if isinstance(column.parent, exp.Bracket) and column.parent.this is column:
-                _check_element(tree.statement, scope, column.parent)
 
 
 def _check_path(statement: Statement, scope: SelectScope, column: Node) -> None:
@@ -69,27 +67,3 @@ def _field(kind: pa.DataType, name: str) -> pa.DataType | None:
     if pa.types.is_nested(kind):
         return None
     raise LookupError(f"is of type {spark_type(kind)}, which has no fields")
-
-
-def _check_element(statement: Statement, scope: SelectScope, bracket: Node) -> None:
-    """What stands in brackets behind a column: the place in an array, the key of a map, the name of a field."""
-    kind, [key, *more] = type_of(bracket.this, scope), bracket.expressions
-    if kind is None or more:
-        return
-    text = isinstance(key, exp.Literal) and key.is_string
-    whole = isinstance(key, exp.Literal) and key.is_int and not key.is_string
-    what = None
-    if not pa.types.is_nested(kind):
-        what = "has no elements"
-    elif pa.types.is_list(kind) and (text or isinstance(key, exp.Boolean)):
-        what = "takes the place of an element, from 0 on"
-    elif pa.types.is_struct(kind) and whole:
-        what = "takes the name of a field"
-    if what is not None:
-        name = parts_of(bracket.this)[-1].name
-        raise QueryError(
-            f"{name} is of type {spark_type(kind)}: it {what}",
-            sql=statement.sql,
-            span=identifier_span(key) or text_span(bracket),
-            hint=_hint(kind),
-        )

@@ -177,6 +177,10 @@ def _check_subquery(statement: Statement, query: Query) -> None:
         return
     if isinstance(parent, exp.In) and parent.args.get("query") is query.node:
         left = parent.this.unnest()
+        if isinstance(left, exp.Struct) or (
+            isinstance(left, exp.Anonymous) and left.name.lower() == "named_struct"
+        ):
+            return  # whose fields are compared with as many columns
         wanted = len(left.expressions) if isinstance(left, exp.Tuple) else 1
         if wanted != width:
             raise refused(

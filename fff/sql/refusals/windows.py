@@ -166,11 +166,16 @@ def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
 
 def _check_lambda(statement: Statement, node: Node) -> None:
     call = node.parent
-    name = name_of(call) if isinstance(call, exp.Func) else ""
-    parameters = len(node.expressions)
-    if name not in _PARAMETERS or parameters in _PARAMETERS[name]:
+    if not isinstance(call, exp.Func):
         return
-    takes = " or ".join(map(str, _PARAMETERS[name]))
+    name = name_of(call)
+    parameters, numbers = len(node.expressions), _PARAMETERS.get(name, ())
+    if name in {"aggregate", "reduce"}:
+        merge = next(one for one in call.iter_expressions() if isinstance(one, exp.Lambda))
+        name, numbers = "aggregate", (2,) if merge is node else (1,)
+    if not numbers or parameters in numbers:
+        return
+    takes = " or ".join(map(str, numbers))
     raise refused(
         statement,
         node,

@@ -21,6 +21,7 @@ _OF_ARRAYS = frozenset({"array_union", "array_intersect", "array_except", "array
 _NO_ITEMS = {
     **dict.fromkeys(("array_max", "array_min", "array_distinct", "sort_array"), "p"),
     "array_join": "apr",
+    **dict.fromkeys(("inline", "inline_outer"), "byhilfdmsxtTnap"),
     "flatten": "byhilfdmsxtTnpr",
     "map_from_entries": "byhilfdmsxtTnap",
 }
@@ -31,12 +32,16 @@ _WHOLE, _DAYS, _NEITHER = frozenset("yhil"), frozenset("tTn"), frozenset("bfdmxa
 _SAME = frozenset(
     {
         *("array_distinct", "sort_array", "array_sort", "filter", "slice", "reverse", "shuffle"),
-        *("array_compact", "array_remove"),
+        *("array_compact", "array_remove", "max", "min", "first", "last", "first_value", "last_value"),
+        *("any_value", "mode", "lag", "lead", "nth_value", "max_by", "min_by"),
     }
 )
 #: Functions of arrays of what they are given first, and of its items.
 _GATHERED = frozenset({"collect_list", "collect_set", "array_agg", "array_repeat"})
 _ITEMS = frozenset({"element_at", "try_element_at", "get", "array_max", "array_min", "flatten"})
+#: What reads a text of JSON, as nested values are that nobody has declared.
+_HINT = "if it holds JSON, get_json_object(column, '$.name') reads a member of it"
+_FOLDS = frozenset({"aggregate", "reduce"})
 #: By function with a lambda: the kinds of what stands before it.
 _BEFORE = {
     **dict.fromkeys(("filter", "exists", "forall", "transform", "array_sort", "aggregate", "reduce"), "a"),
@@ -71,7 +76,7 @@ def check_collected(expressions: References, name: str, parts: Sequence[Part]) -
 def check_lambdas(expressions: References, name: str, spans: Sequence[tuple[int, int]]) -> None:
     """Says what the parameters of a call's lambdas are; raises QueryError where it, or what a lambda comes to, is of a wrong type."""
     kinds = _BEFORE.get(name, "")
-    if not kinds or len(spans) < len(kinds):
+    if not kinds or len(spans) < len(kinds) + (name in _FOLDS):
         return
     types = []
     for kind, span in zip(kinds, spans, strict=False):
@@ -79,6 +84,8 @@ def check_lambdas(expressions: References, name: str, spans: Sequence[tuple[int,
         if part[0] in WORDS and part[0] != kind:
             raise expressions.mistake(f"{name} takes no {WORDS[part[0]]} here", *span)
         types.append(expressions.type_of(*span))
+    if name in _FOLDS:
+        types.append(expressions.type_of(*spans[1]))
     for first, end in spans[len(kinds) :]:
         body = expressions.bind(first, end, _parameters(name, types))
         if body is None:
@@ -86,15 +93,71 @@ def check_lambdas(expressions: References, name: str, spans: Sequence[tuple[int,
         kind, behind = expressions.value(body)
         if behind == end and kind in REFUSED_BY_LAMBDAS.get(name, ""):
             raise expressions.mistake(f"the function of {name} gives no {WORDS[kind]}", body, end)
+        start = expressions.whole(*spans[1])[0] if name in _FOLDS and (first, end) == spans[2] else UNKNOWN
+        if behind == end and {start, kind} <= WORDS.keys() and WORDS[kind] != WORDS[start]:
+            what = f"{name} starts with {WORDS[start]}, and its function gives {WORDS[kind]}"
+            raise expressions.mistake(what, body, end)
+
+
+def check_element(expressions: References, of: Part, place: Part) -> None:
+    """Raises QueryError where square brackets are behind what has no elements, or hold what is none of its places."""
+    (kind, *span), (key, *where), typed = of, place, expressions.nested(*of[1:])
+    if kind in WORDS and kind not in "apr":
+        raise expressions.mistake(
+            f"{expressions.words(*span)} is of type {WORDS[kind]}, which has no elements",
+            *span,
+            hint=_HINT if kind in "sS" else None,
+        )
+    if kind == "a" and key in WORDS and key not in "yhil":
+        raise expressions.mistake("an array takes the place of an element, from 0 on", *where)
+    if kind == "r" and key in WORDS and key != "S":
+        raise expressions.mistake("a struct takes the name of a field, a constant", *where)
+    if (
+        typed is not None
+        and pa.types.is_map(typed)
+        and are_apart("=", typed.key_type, expressions.type_of(*where))
+    ):
+        raise expressions.mistake(f"the map has no key of type {WORDS[key]}", *where)
+
+
+def check_field(expressions: References, of: Part, name: str) -> None:
+    """Raises QueryError where a value in front of a point has no such field."""
+    kind, typed = of[0], expressions.nested(*of[1:])
+    if kind in WORDS and kind not in "apr":
+        raise expressions.mistake(
+            f"{expressions.words(*of[1:])} is of type {WORDS[kind]}, which has no fields",
+            *of[1:],
+            hint=_HINT if kind in "sS" else None,
+        )
+    inner = item_of(typed) or typed
+    if inner is None or kind == "p":
+        return
+    named = [field.name.lower() for field in inner] if pa.types.is_struct(inner) else []
+    if kind_of(inner) in WORDS and name.lower() not in named and "" not in named:
+        raise expressions.mistake(f"there is no field {name} in it", *of[1:])
 
 
 def made_by(expressions: References, name: str, parts: Sequence[Part]) -> ArrowType | None:
     """The type of what some calls give."""
     if not parts:
         return None
+    if name == "struct":
+        return struct_of(expressions, [part[1:] for part in parts])
+    if name == "named_struct":
+        values = zip(parts[::2], parts[1::2], strict=False)
+        return pa.struct(
+            [
+                (expressions.text(*one[1:]) or "", expressions.type_of(*other[1:]) or pa.null())
+                for one, other in values
+            ]
+        )
+    if name == "map":
+        kinds = [_together(expressions, name, parts[first::2]) for first in (0, 1)]
+        return None if None in kinds or len(parts) % 2 else pa.map_(*kinds)
     kind = expressions.type_of(*parts[0][1:])
     if name == "array":
-        return _listed(expressions, parts)
+        item = _together(expressions, name, parts)
+        return None if item is None else pa.list_(item)
     if name in _SAME or (name in _GATHERED and kind is None):
         return kind
     if name in _GATHERED:
@@ -104,6 +167,19 @@ def made_by(expressions: References, name: str, parts: Sequence[Part]) -> ArrowT
     if kind is not None and pa.types.is_map(kind) and name in {"map_keys", "map_values"}:
         return pa.list_(kind.key_type if name == "map_keys" else kind.item_type)
     return pa.list_(pa.string()) if name == "split" else None
+
+
+def struct_of(expressions: References, spans: Sequence[tuple[int, int]]) -> ArrowType | None:
+    """The type of a struct of values, which may have names."""
+    fields = list[tuple[str, ArrowType]]()
+    for number, (first, end) in enumerate(spans, start=1):
+        name, behind = expressions.name_of(first, end), expressions.value(first)[1]
+        if behind not in {end, end - 2}:
+            return None
+        fields.append(
+            (f"col{number}" if name is None else name, expressions.type_of(first, behind) or pa.null())
+        )
+    return pa.struct(fields)
 
 
 def item_of(kind: ArrowType | None) -> ArrowType | None:
@@ -116,14 +192,14 @@ def value_of(kind: ArrowType | None) -> ArrowType | None:
     return kind.item_type if kind is not None and pa.types.is_map(kind) else item_of(kind)
 
 
-def _listed(expressions: References, parts: Sequence[Part]) -> ArrowType | None:
+def _together(expressions: References, name: str, parts: Sequence[Part]) -> ArrowType | None:
+    """The type that items of an array, keys or values of a map are brought to."""
     types = [expressions.type_of(*part[1:]) for part in parts]
     if None in types:
         return None
     if all(one == types[0] for one in types):
-        return pa.list_(types[0])
-    kind = ALONE.get(expressions.alike("array", "array", parts))
-    return None if kind is None else pa.list_(kind)
+        return types[0]
+    return ALONE.get(expressions.alike("array", name, parts))
 
 
 def _parameters(name: str, types: Sequence[ArrowType | None]) -> list[ArrowType | None]:
@@ -140,7 +216,7 @@ def _parameters(name: str, types: Sequence[ArrowType | None]) -> list[ArrowType 
     if name in {"map_filter", "transform_keys", "transform_values"}:
         known = one if one is not None and pa.types.is_map(one) else None
         return [known.key_type, known.item_type] if known is not None else [None, None]
-    return [None, item_of(one)] if name in {"aggregate", "reduce"} else [None, None, None]
+    return [types[-1], item_of(one)] if name in _FOLDS else [None, None, None]
 
 
 def _check_concat(expressions: References, parts: Sequence[Part]) -> None:

@@ -12,23 +12,27 @@ from collections.abc import Sequence
 from fff.errors import QueryError
 from fff.schema import ArrowType
 from fff.sql.binder.scopes import SelectScope
-from fff.sql.refusals.types.collected import check_collected, check_lambdas, made_by, value_of
+from fff.sql.refusals.generators import GENERATORS
+from fff.sql.refusals.types.calls import Calls
+from fff.sql.refusals.types.collected import (
+    check_element,
+    check_field,
+    made_by,
+    struct_of,
+    value_of,
+)
 from fff.sql.refusals.types.kinds import (
     ALONE,
     NULL,
     REFUSED,
-    REFUSED_ARGUMENTS,
     UNKNOWN,
-    VALUES,
     WORDS,
     are_apart,
     kind_of,
-    letter_of,
     outcome,
     taken,
 )
-from fff.sql.refusals.types.references import NAMED, NotKnownError, Part, References, field_of
-from fff.sql.syntax.spark_functions import arguments_of
+from fff.sql.refusals.types.references import NAMED, NotKnownError, Part, field_of
 from fff.sql.syntax.statement import Statement, TokenType
 
 #: Operators by how tightly they bind, with their names among the outcomes.
@@ -47,6 +51,8 @@ _LIKE = frozenset({TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE})
 _PREDICATES = _LIKE | {TokenType.IS, TokenType.BETWEEN, TokenType.IN}
 #: Operators that give truths, whatever they are given.
 _CONDITIONS = frozenset({"=", "<", "like", "and"})
+#: Kinds to which intervals, which are no kind, are added.
+_WITH_INTERVALS = frozenset("Tn")
 _SOME = frozenset({TokenType.ANY, TokenType.ALL, TokenType.SOME})
 _QUERY = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN}
@@ -58,30 +64,22 @@ _BEHIND = frozenset(
         *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.COMMA, TokenType.ALIAS, TokenType.SEMICOLON),
         *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.ASC, TokenType.DESC),
         *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING),
-        *(TokenType.LIMIT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.QUALIFY),
+        *(
+            TokenType.PIPE_GT,
+            TokenType.LIMIT,
+            TokenType.UNION,
+            TokenType.EXCEPT,
+            TokenType.INTERSECT,
+            TokenType.QUALIFY,
+        ),
         *(TokenType.JOIN, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS),
     }
 )
-_TYPES = {"integer": "i", "long": "l", "short": "h", "byte": "y", "real": "f", "dec": "m", "numeric": "m"} | {
-    name: letter for letter, name in WORDS.items() if letter != "S"
-}
-_SUFFIXES = {"l": "l", "s": "h", "y": "y", "d": "d", "f": "f", "bd": "m"}
 _OF_WORDS = {"date": "t", "timestamp": "T", "timestamp_ltz": "T", "timestamp_ntz": "n"}
-#: Functions of texts that are of other types where what they are given is.
-_PARTS = frozenset({"substring", "substr", "left", "concat", "lpad", "rpad", "reverse"})
-_MAKERS = {"map": "p", "struct": "r", "named_struct": "r"}
-_ORDINALS = ("first", "second", "third")
 _INTS, _LONGS = range(2**31), range(2**63)
-#: Functions whose arguments from one on get one type, with what says which.
-_ALIKE = {
-    "coalesce": (0, "coalesce"), "nvl": (0, "coalesce"), "ifnull": (0, "coalesce"), "nvl2": (1, "coalesce"),
-    "if": (1, "coalesce"), "array": (0, "array"), "greatest": (0, "greatest"), "least": (0, "greatest"),
-}  # fmt: skip
-#: Functions that take a unit of time first, where they have three arguments.
-_OF_UNITS = frozenset({"date_add", "dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
 
 
-class Expressions(References):
+class Expressions(Calls):
     """The kinds of a statement's expressions, by their first tokens. All methods raise QueryError for what Spark refuses."""
 
     def __init__(self, statement: Statement, scopes: Sequence[SelectScope]) -> None:
@@ -105,10 +103,10 @@ class Expressions(References):
                 raise mistakes[0]
         return self._values[at]
 
-    def operand(self, at: int) -> tuple[str, int]:
+    def operand(self, at: int, mistakes: list[QueryError] | None = None) -> tuple[str, int]:
         """The kind of what stands before a comparison or a predicate, from a token on, and the token behind it; -1 as above."""
         try:
-            kind, _, end = self._binary(at, _COMPARISON + 1, [])
+            kind, _, end = self._binary(at, _COMPARISON + 1, [] if mistakes is None else mistakes)
         except NotKnownError:
             return UNKNOWN, -1
         return kind, end
@@ -117,7 +115,7 @@ class Expressions(References):
         """The kind of a function's values, by the token of its name."""
         if at not in self._calls:
             try:
-                self._calls[at] = self._called(at)
+                self._calls[at] = self.called(at)
             except NotKnownError:
                 self._calls[at] = UNKNOWN
         return self._calls[at]
@@ -143,7 +141,7 @@ class Expressions(References):
             if level > most:
                 raise NotKnownError  # behind a predicate, or one that binds more tightly and was not seen
             right = self._binary(place + 1, level + 1, mistakes)
-            left, most = self._made(form, left, right, self._tokens[place].text, mistakes), level
+            left, most = self.combined(form, left, right, self._tokens[place].text, mistakes), level
         return left
 
     def _operand(self, at: int, least: int, mistakes: list[QueryError]) -> Part:
@@ -171,38 +169,49 @@ class Expressions(References):
             at += 1 + self._is(at + 1, (TokenType.NOT,))
             if self._is(at, (TokenType.DISTINCT,)) and self._is(at + 1, (TokenType.FROM,)):
                 right = self._binary(at + 2, _COMPARISON + 1, mistakes)
-                return self._made("=", left, right, "IS DISTINCT FROM", mistakes)
+                return self.combined("=", left, right, "IS DISTINCT FROM", mistakes)
             if not self._is(at, (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)):
                 raise NotKnownError
+            if not self._is(at, (TokenType.NULL,)):
+                self.combined("=", left, ("b", at, at + 1), "IS", mistakes)
             return "b", left[1], at + 1
         if token.token_type is TokenType.BETWEEN:
             low = self._binary(at + 1, _COMPARISON + 1, mistakes)
             if not self._is(low[2], (TokenType.AND,)):
                 raise NotKnownError
             high = self._binary(low[2] + 1, _COMPARISON + 1, mistakes)
-            self._made("<", left, low, "BETWEEN", mistakes)
-            return "b", left[1], self._made("<", left, high, "BETWEEN", mistakes)[2]
+            self.combined("<", left, low, "BETWEEN", mistakes)
+            return "b", left[1], self.combined("<", left, high, "BETWEEN", mistakes)[2]
         if token.token_type is TokenType.IN:
             if not self._is(at + 1, (TokenType.L_PAREN,)):
                 raise NotKnownError
-            items = [self.whole(*one) for one in self._listed(at + 1)]
+            closing, items = self._closing(at + 1), [self.whole(*one) for one in self._listed(at + 1)]
             if self._is(at + 2, _QUERY - {TokenType.L_PAREN}):
-                items = [self._selected(at + 1)]
-            self.alike("in", "IN", [left, *items])
-            return "b", left[1], self._closing(at + 1)
+                given = self._in_brackets(left)
+                items = self._selected(at + 1) if len(given) > 1 else [self._of_query(at + 1)]
+                for one, item in zip(given, items, strict=True) if len(given) == len(items) else ():
+                    self.alike("in", "IN", [one, (item[0], at + 1, closing)])
+            else:
+                self.alike("in", "IN", [left, *items])
+            return "b", left[1], closing
         if self._is(at + 1, _SOME):
-            return "b", left[1], self._closing(at + 2)
+            closing = self._closing(at + 2)
+            for pattern in self._listed(at + 2):
+                self.combined("like", left, self.whole(*pattern), token.text, mistakes)
+            return "b", left[1], closing
         right = self._binary(at + 1, _COMPARISON + 1, mistakes)
-        _, first, end = self._made("like", left, right, token.text, mistakes)
+        _, first, end = self.combined("like", left, right, token.text, mistakes)
         return "b", first, end + 2 * self._is(end, (TokenType.ESCAPE,))
 
-    def _made(self, form: str, left: Part, right: Part, written: str, mistakes: list[QueryError]) -> Part:
+    def combined(self, form: str, left: Part, right: Part, written: str, mistakes: list[QueryError]) -> Part:
         """What an operator makes of two values."""
         (one, first, middle), (other, start, end) = left, right
         made = outcome(form, one, other)
-        if made == UNKNOWN and form in _CONDITIONS:
-            alone = [kind for kind in (one, other) if kind in WORDS]
-            made = REFUSED if form == "and" and not all(taken(form, kind, None) for kind in alone) else "b"
+        wrong = one in WORDS and not taken(form, one, None), other in WORDS and not taken(form, None, other)
+        if made == UNKNOWN and any(wrong) and not (form == "+" and {one, other} & _WITH_INTERVALS):
+            made = REFUSED
+        elif made == UNKNOWN and form in _CONDITIONS:
+            made = "b"
         types = (self.nested(first, middle), self.nested(start, end)) if one == other and one in "ar" else ()
         if types and are_apart(form, *types):
             what = f"{written} is given {WORDS[one]}s of different types"
@@ -210,9 +219,10 @@ class Expressions(References):
             made = UNKNOWN
         if made != REFUSED:
             return self._as_constant(made, first, end)
-        if form not in "=<" and one in WORDS and not taken(form, one, None):
+        unlike = form not in "=<" or UNKNOWN in (one, other) or NULL in (one, other)
+        if unlike and wrong[0]:
             mistake = self.mistake(f"{written} takes no {WORDS[one]}", first, middle)
-        elif form not in "=<" and not taken(form, None, other):
+        elif unlike and wrong[1]:
             mistake = self.mistake(f"{written} takes no {WORDS[other]}", start, end)
         else:
             does = "compare" if form in "=<" else "combine"
@@ -232,7 +242,9 @@ class Expressions(References):
         nested = [(self.nested(*part[1:]), part) for part in parts if part[0] in "ar"]
         for typed, part in nested[1:]:
             if are_apart(form, nested[0][0], typed):
-                raise self.mistake(f"{what} brings {WORDS[part[0]]}s of different types together", *part[1:])
+                message = f"{what} brings {WORDS[part[0]]}s of different types together"
+                hint = "fields of other names have to be of one type" if part[0] == "r" else None
+                raise self.mistake(message, *part[1:], hint=hint)
         return kind
 
     # ----------------------------------------------------------------------------------------------------------- operands
@@ -243,18 +255,23 @@ class Expressions(References):
         while end < len(self._tokens):
             token = self._tokens[end].token_type
             if token is TokenType.L_BRACKET:
+                check_element(self, (kind, at, end), self.whole(end + 1, self._closing(end) - 1))
                 end = self._closing(end)
                 kind = kind_of(self.nested(at, end))
             elif token is TokenType.DOT and not self._is(end + 2, (TokenType.L_PAREN,)):
+                check_field(self, (kind, at, end), self._tokens[end + 1].text)
                 end += 2
                 kind = kind_of(self.nested(at, end))
             elif token is TokenType.DCOLON:
-                kind, end = self._cast("cast", (kind, at, end), end + 1)
+                kind, end = self.cast("cast", (kind, at, end), end + 1)
                 if end < 0:
                     raise NotKnownError
+            elif token is TokenType.COLLATE:
+                if kind in WORDS and kind not in "sS":
+                    raise self.mistake(f"COLLATE takes no {WORDS[kind]}", at, end)
+                end += 2
             elif token in {
                 TokenType.COLON,
-                TokenType.COLLATE,
                 TokenType.ARROW,
                 TokenType.FARROW,
                 TokenType.DOT,
@@ -292,8 +309,10 @@ class Expressions(References):
             case TokenType.L_PAREN:
                 closing = self._closing(at)
                 if self._is(at + 1, _QUERY - {TokenType.L_PAREN}):
-                    return self._selected(at)[0], closing
+                    return self._of_query(at)[0], closing
                 kind, end = self.value(at + 1)
+                if self._is(end, (TokenType.COMMA, TokenType.ALIAS)):
+                    kind, end = "r", closing - 1
                 return kind if end == closing - 1 else UNKNOWN, closing
             case TokenType.EXISTS if called and self._is(at + 2, _QUERY):
                 return "b", self._closing(at + 1)
@@ -327,7 +346,7 @@ class Expressions(References):
                 kind, first, end = condition = self._inner(place + 1)
                 mistakes: list[QueryError] = []
                 if asked is not None:
-                    self._made("=", asked, condition, "CASE", mistakes)
+                    self.combined("=", asked, condition, "CASE", mistakes)
                 elif kind in WORDS and outcome("when", kind) == REFUSED:
                     mistakes.append(self.mistake(f"WHEN takes no {WORDS[kind]}", first, end))
                 if mistakes:
@@ -359,84 +378,58 @@ class Expressions(References):
             raise NotKnownError
         return end
 
-    def _called(self, at: int) -> str:
-        name, spans = self._tokens[at].text.lower(), arguments_of(self._statement, at)
-        if name in {"cast", "try_cast"}:
-            kind, end = self.value(at + 2)
-            return (
-                self._cast(name, (kind, at + 2, end), end + 1)[0]
-                if self._is(end, (TokenType.ALIAS,))
-                else UNKNOWN
-            )
-        if name in _MAKERS:
-            return _MAKERS[name]
-        if spans is None:
-            return VALUES["count", 1] if name == "count" else UNKNOWN
-        check_lambdas(self, name, spans)
-        parts = [self.whole(*one) for one in spans]
-        if len(parts) == 3 and name in _OF_UNITS and parts[0][0] == "S":
-            raise QueryError(
-                f"[INVALID_PARAMETER_VALUE] {name} with three arguments takes a unit of time first, as DAY",
-                sql=self._statement.sql,
-                span=self._statement.span(*spans[0]),
-            )
-        for place, refused in enumerate(REFUSED_ARGUMENTS.get((name, len(spans)), ())):
-            kind, first, end = parts[place]
-            if kind in refused:
-                which = f" as its {_ORDINALS[place]} argument" if len(spans) > 1 else ""
-                raise self.mistake(f"{name} takes no {WORDS[kind]}{which}", first, end)
-        check_collected(self, name, parts)
-        if name in _ALIKE:
-            start, form = _ALIKE[name]
-            kind = self.alike(form, name, parts[start:])
-            return "a" if form == "array" else kind
-        if name in {"nullif", "equal_null"} and len(parts) == 2:
-            mistakes: list[QueryError] = []
-            made = self._made("=", parts[0], parts[1], name, mistakes)[0]
-            if mistakes:
-                raise mistakes[0]
-            return parts[0][0] if name == "nullif" else made
-        kinds = {kind for kind, _, _ in (parts if name == "concat" else parts[:1])}
-        if name in _PARTS and "s" in kinds and kinds <= {"s", "S"}:  # constants alone would be one
-            return "s"
-        return VALUES.get((name, len(spans))) or kind_of(made_by(self, name, parts))
-
-    def _cast(self, form: str, part: Part, at: int) -> tuple[str, int]:
-        """The kind of a cast to the type that begins at a token, and the token behind that; -1 where that is not known."""
-        if at >= len(self._tokens):
-            raise NotKnownError
-        kind, first, end = part
-        word, behind = self._tokens[at].text.lower(), at + 1
-        if form == "cast" and self._tokens[first].token_type is TokenType.NUMBER and word in _SUFFIXES:
-            return _SUFFIXES[word], behind
-        if word in {"array", "map", "struct"}:
-            letter, behind = letter_of(f"{word}<") or UNKNOWN, -1
-        else:
-            letter = _TYPES.get(word, UNKNOWN)
-        if self._is(behind, (TokenType.L_PAREN,)):
-            behind = self._closing(behind)
-        if kind in WORDS and outcome(form, kind, letter) == REFUSED:
-            raise self.mistake(f"{WORDS[kind]} is not cast to {WORDS[letter]}", first, end)
-        return letter, behind
-
     def whole(self, first: int, end: int) -> Part:
         """Tokens that are one expression, if they are one that is known."""
         kind, value_end = self.value(first)
         return kind if value_end == end else UNKNOWN, first, end
 
-    def _selected(self, at: int) -> Part:
+    def _in_brackets(self, part: Part) -> list[Part]:
+        """The values of a row in brackets, or a value alone."""
+        _, first, end = part
+        if not self._is(first, (TokenType.L_PAREN,)) or self._closing(first) != end:
+            return [part]
+        return [self.whole(*one) for one in self._listed(first)]
+
+    def _of_query(self, at: int) -> Part:
         """What a query in brackets gives, if that is plain: one column of one SELECT."""
-        first, closing = at + 2 + self._is(at + 2, (TokenType.DISTINCT,)), self._closing(at) - 1
-        inside = range(first, closing)
-        joined = any(
-            self._is(one, SET_OPERATORS)
-            for one in inside
-            if self._statement.depths[one] == self._statement.depths[first]
-        )
-        kind, end = (
-            self.value(first) if self._is(at + 1, (TokenType.SELECT,)) and not joined else (UNKNOWN, -1)
-        )
-        return kind if self._is(end, (TokenType.FROM, TokenType.R_PAREN)) else UNKNOWN, at, closing + 1
+        items = self._selected(at)
+        return items[0][0] if len(items) == 1 else UNKNOWN, at, self._closing(at)
+
+    def _selected(self, at: int) -> list[Part]:
+        """What a query in brackets gives, if that is plain: columns of one SELECT."""
+        depths, inside = self._statement.depths, range(at + 1, self._closing(at) - 1)
+        joined = any(self._is(one, SET_OPERATORS) and depths[one] == depths[at + 1] for one in inside)
+        return [] if joined or not self._is(at + 1, (TokenType.SELECT,)) else self.items(at + 1)
+
+    def rows(self, at: int) -> list[list[Part]]:
+        """The rows behind VALUES; nothing where they are not known."""
+        rows, at = list[list[Part]](), at + 1
+        while at < len(self._tokens):
+            spans = self._listed(at) if self._is(at, (TokenType.L_PAREN,)) else []
+            kind, end = self.value(at)
+            rows.append([self.whole(*one) for one in spans] if spans else [(kind, at, end)])
+            if end < 0 or self._is(at + 1, _QUERY - {TokenType.L_PAREN}):
+                return []
+            if not self._is(end, (TokenType.COMMA,)):
+                return rows
+            at = end + 1
+        return []
+
+    def items(self, select: int) -> list[Part]:
+        """What a SELECT computes; nothing where an item is not known, or may be several columns."""
+        parts, at = list[Part](), select + 1
+        at += self._is(at, (TokenType.DISTINCT,))
+        while at < len(self._tokens):
+            kind, end = self.value(at)
+            if end < 0 or self._tokens[at].text.lower() in GENERATORS:
+                return []
+            parts.append((kind, at, end))
+            end += self._is(end, (TokenType.ALIAS,))
+            end += self._is(end, NAMED)
+            if not self._is(end, (TokenType.COMMA,)):
+                return parts
+            at = end + 1
+        return []
 
     def type_of(self, first: int, end: int) -> ArrowType | None:
         """The type of an expression from a token to another, as far as it is known; of numbers and texts one of their kind."""
@@ -452,11 +445,16 @@ class Expressions(References):
             kind = self._column(first, node, scope)
         elif self._is(first, (TokenType.L_PAREN,)):
             at = self._closing(first)
-            kind = None if self._is(first + 1, _QUERY) else self.type_of(first + 1, at - 1)
+            spans = self._listed(first)
+            if self._is(first + 1, _QUERY - {TokenType.L_PAREN}):
+                selected = self._selected(first)
+                kind = self.type_of(*selected[0][1:]) if len(selected) == 1 else None
+            else:
+                kind = struct_of(self, spans) if len(spans) > 1 else self.type_of(first + 1, at - 1)
         elif self._is(first + 1, (TokenType.L_PAREN,)):
-            at, spans = self._closing(first + 1), arguments_of(self._statement, first)
+            at, given = self._closing(first + 1), self.arguments(first)
             name = self._tokens[first].text.lower()
-            kind = made_by(self, name, [self.whole(*one) for one in spans]) if spans else None
+            kind = made_by(self, name, [self.whole(*one) for one in given]) if given else None
         else:
             return None
         while at < end and kind is not None:
@@ -467,6 +465,14 @@ class Expressions(References):
             else:
                 return None
         return kind
+
+    def name_of(self, first: int, end: int) -> str | None:
+        """The name that a value has in a struct: behind AS, or of a column; an empty one where it may have any, None where it has none."""
+        if self._is(end - 2, (TokenType.ALIAS,)):
+            return self._tokens[end - 1].text
+        if first in self._columns and self._columns[first][2] == end:
+            return self._tokens[end - 1].text
+        return "" if first in self._variables or self._is(first, (TokenType.L_PAREN,)) else None
 
     def _as_constant(self, kind: str, first: int, end: int) -> Part:
         """The same kind, told apart where no column is in it."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from fff.schema import ArrowType, result_field
 from fff.sql.scalars.argument_types import ARGUMENT_TYPES, ON_THE_RIGHT, OPERATORS
+from fff.sql.syntax.function_arities import ARITIES
 
 #: As Spark's names of types begin. `s` is of columns, `S` of constants, which Spark casts to more types.
 LETTERS = (
@@ -14,6 +17,12 @@ LETTERS = (
     *(("timestamp", "T"), ("timestamp_ntz", "n"), ("array<", "a"), ("map<", "p"), ("struct<", "r")),
 )
 WORDS = {letter: name.rstrip("(<") for name, letter in LETTERS} | {"S": "string"}
+#: Functions that take any number of arguments: what goes for the last one that was asked about goes for more.
+_ANY_NUMBER = frozenset(
+    {"arrays_zip", "map_concat"} | {one.split(":")[0] for one in ARITIES.split() if one.endswith("+")}
+)
+#: In the place of arguments, where there are none.
+NOTHING = "-"
 #: What is no type: refused, one that is not known, and that of NULL.
 REFUSED, UNKNOWN, NULL = "!", "?", "v"
 
@@ -30,8 +39,8 @@ def _read() -> tuple[dict[tuple[str, int], list[str]], dict[tuple[str, int], str
     refused, values = {}, {}
     for entry in ARGUMENT_TYPES.split():
         name, places, value = entry.split(":")
-        call = name, places.count("/") + 1
-        refused[call] = places.split("/")
+        call = name, 0 if places == NOTHING else places.count("/") + 1
+        refused[call] = places.split("/")[: call[1]]
         if value != "?":
             values[call] = value
     for outer in (
@@ -46,6 +55,17 @@ def _read() -> tuple[dict[tuple[str, int], list[str]], dict[tuple[str, int], str
 #: By a function's name and its number of arguments: the kinds that are refused in each place, and that of its values.
 REFUSED_ARGUMENTS, VALUES = _read()
 _OUTCOMES = {(form, left): given for form, left, given in (entry.split(":") for entry in OPERATORS.split())}
+
+
+def refused_arguments(name: str, count: int) -> Sequence[str]:
+    """The kinds that a function refuses in each place, called with so many arguments."""
+    if (name, count) in REFUSED_ARGUMENTS or name not in _ANY_NUMBER:
+        return REFUSED_ARGUMENTS.get((name, count), ())
+    places = next(
+        (REFUSED_ARGUMENTS[name, some] for some in range(count, 1, -1) if (name, some) in REFUSED_ARGUMENTS),
+        [],
+    )
+    return [*places, *places[-1:] * (count - len(places))]
 
 
 def outcome(form: str, left: str, right: str = "") -> str:
@@ -87,7 +107,9 @@ ALONE: dict[str, ArrowType] = {
     "n": pa.timestamp("us"),
 }
 #: How parts of arrays and structs come together where these do, if not in the same way.
-_INSIDE = {"=": "alike", "<": "alike", "||": "coalesce"}
+_INSIDE = {"=": "==", "<": "==", "||": "coalesce"}
+#: Forms that bring structs of fields of other names together, where these are of the same types.
+_UNNAMED = frozenset({"=", "<", "==", "in", "union"})
 #: Kinds of what lambdas give that Spark does not take.
 REFUSED_BY_LAMBDAS = {
     **dict.fromkeys(("filter", "exists", "forall", "map_filter"), "yhilfdmsSxtTnapr"),
@@ -101,24 +123,41 @@ def kind_of(kind: ArrowType | None) -> str:
     return UNKNOWN if kind is None else letter_of(result_field("", kind).type) or UNKNOWN
 
 
+def _differ(one: ArrowType, other: ArrowType) -> bool:
+    """Whether two types are of different kinds, as far as they are known."""
+    kinds = {kind_of(one), kind_of(other)}
+    return len(kinds) > 1 and UNKNOWN not in kinds
+
+
 def are_apart(form: str, one: ArrowType | None, other: ArrowType | None) -> bool:
-    """Whether a form brings two types together in no case, those of parts among them; `alike`: without rounding."""
+    """Whether a form brings two types together in no case, those of parts among them; `alike`: without rounding.
+
+    A field of a struct has no name where that is not known, and is of the type of NULL where that is not.
+    """
     if one is None or other is None:
         return False
     inside = _INSIDE.get(form, form)
     if pa.types.is_list(one) and pa.types.is_list(other):
         return are_apart(inside, one.value_type, other.value_type)
-    if pa.types.is_map(one) and pa.types.is_map(other) and form == "coalesce":
+    if pa.types.is_map(one) and pa.types.is_map(other) and form in {"coalesce", "union"}:
         return are_apart(form, one.key_type, other.key_type) or are_apart(
             form, one.item_type, other.item_type
         )
     if pa.types.is_struct(one) and pa.types.is_struct(other):
-        pairs = zip(one, other, strict=False)
-        return len(one) != len(other) or any(
-            are_apart(inside, left.type, right.type) for left, right in pairs
+        if len(one) != len(other):
+            return True
+        pairs = list(zip(one, other, strict=True))
+        named = all(
+            left.name.lower() == right.name.lower() or not left.name or not right.name
+            for left, right in pairs
         )
+        if not named and (
+            form not in _UNNAMED or any(_differ(left.type, right.type) for left, right in pairs)
+        ):
+            return True
+        return any(are_apart(inside, left.type, right.type) for left, right in pairs)
     kinds = kind_of(one) + kind_of(other)
-    if form != "alike":
-        return outcome(form, *kinds) == REFUSED
+    if form not in {"alike", "=="}:
+        return outcome("coalesce" if form == "union" else form, *kinds) == REFUSED
     # Maps are alike where their types are, which is Spark's to say.
     return kinds in {"mf", "fm", "md", "dm"} or (kinds != "pp" and outcome("greatest", *kinds) == REFUSED)

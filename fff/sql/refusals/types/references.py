@@ -44,14 +44,29 @@ class References(ABC):
         """The type of an expression from a token to another, as far as it is known; of numbers and texts one of their kind."""
 
     @abstractmethod
+    def nested(self, first: int, end: int) -> ArrowType | None:
+        """The type of a column, of what some calls make, or of what is inside that."""
+
+    @abstractmethod
     def alike(self, form: str, what: str, parts: Sequence[Part]) -> str:
         """The kind that several values are brought to, one after the other."""
 
-    def mistake(self, message: str, first: int, end: int) -> QueryError:
+    @abstractmethod
+    def name_of(self, first: int, end: int) -> str | None:
+        """The name that a value has in a struct: behind AS, or of a column; an empty one where it may have any, None where it has none."""
+
+    def text(self, first: int, end: int) -> str | None:
+        """What tokens say that are one text."""
+        return self._tokens[first].text if end == first + 1 and self._is(first, (TokenType.STRING,)) else None
+
+    def words(self, first: int, end: int) -> str:
+        """What is written from a token to another."""
+        return self._statement.text(first, end)
+
+    def mistake(self, message: str, first: int, end: int, *, hint: str | None = None) -> QueryError:
         """Types that do not go together, and where."""
-        return QueryError(
-            f"[DATATYPE_MISMATCH] {message}", sql=self._statement.sql, span=self._statement.span(first, end)
-        )
+        span = self._statement.span(first, end)
+        return QueryError(f"[DATATYPE_MISMATCH] {message}", sql=self._statement.sql, span=span, hint=hint)
 
     def __init__(self, statement: Statement, scopes: Sequence[SelectScope]) -> None:
         self._statement = statement
