@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -386,30 +387,19 @@ def test_psql_lists_describes_and_asks(publish):
 
         def psql(*commands: str) -> str:
             ran = subprocess.run(
-                ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", port, "-U", "me", "fff"]
+                ["psql", "-X", "-h", "127.0.0.1", "-p", port, "-U", "me", "fff"]
                 + [part for one in commands for part in ("-c", one)],
                 env=os.environ | {"PGPASSWORD": TOKEN, "PGCLIENTENCODING": "UTF8"},
                 capture_output=True, text=True, timeout=60, check=False,
             )  # fmt: skip
-            assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+            wrong = [line for line in ran.stderr.splitlines() if not line.startswith("Did not find any ")]
+            assert wrong == [], "of a kind of thing there may be none"
             return ran.stdout
 
-        commands = [
-            "dt web.*",
-            "d web.r",
-            "d+ web.s",
-            "l",
-            "dn+",
-            "du",
-            "df",
-            "d",
-            "dT",
-            "di+",
-            "dp",
-            "dx",
-            "db",
-        ]
-        listed = psql(*("\\" + one for one in commands))
+        every = re.findall(r"^  \\(d[A-Za-z]*|l|z)\b", psql("\\?"), re.MULTILINE)
+        assert len(every) > 40
+        about = [f"{one}{more}" for one in every for more in ("", "+" * (one != "z"))]
+        listed = psql(*("\\" + one for one in ("dt web.*", "d web.r", "d+ web.s", *about)))
         assert '"r_key" PRIMARY KEY, lookup (a)' in listed
         assert "45" in psql("SELECT count(*) FROM web.r")
         assert psql("-- nothing", JOIN).count("\n") == 45 + 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 from collections.abc import Sequence
 from decimal import Decimal
@@ -252,6 +253,69 @@ async def test_statements_are_forgotten_one_by_one(publish):
         assert kept.get_value(0, 0) == b"1"
         with pytest.raises(psycopg.errors.InvalidSqlStatementName):
             await client.execute("DEALLOCATE a")
+
+
+#: Statements of one session, and what each gives: rows, or its tag, or the class of its error.
+KEPT: Sequence[tuple[str, object]] = (
+    ("PREPARE q (int) AS SELECT b FROM web.s WHERE a = $1", "PREPARE"),
+    ("EXECUTE q(3)", [(30,)]),
+    ("execute Q ( '4' )", [(40,)]),
+    ("EXECUTE q(NULL)", []),
+    ("EXECUTE q(5::bigint); EXECUTE q(CAST('6' AS int4))", [(50,)]),
+    ("EXECUTE q", psycopg.errors.SyntaxError),
+    ("EXECUTE q(1, 2)", psycopg.errors.SyntaxError),
+    ("EXECUTE q('x')", psycopg.errors.InvalidParameterValue),
+    ("EXECUTE q(1 + 2)", psycopg.errors.SyntaxErrorOrAccessRuleViolation),
+    ("EXECUTE nothing", psycopg.errors.InvalidSqlStatementName),
+    ("PREPARE q AS SELECT 1", psycopg.errors.DuplicatePreparedStatement),
+    ('PREPARE "Q 2" AS SELECT b FROM web.s WHERE a = ANY($1) -- told by what it is compared with', "PREPARE"),
+    ("EXECUTE \"Q 2\"('{1,NULL}')", [(10,)]),
+    ('EXECUTE "Q 2"(ARRAY[2])', [(20,)]),
+    ("EXECUTE \"Q 2\"('1')", psycopg.errors.InvalidTextRepresentation),
+    ("DEALLOCATE PREPARE q", "DEALLOCATE"),
+    ("EXECUTE q(3)", psycopg.errors.InvalidSqlStatementName),
+    ("PREPARE q AS SELECT $1 AS x, $2::date AS y, $3 AS z", "PREPARE"),
+    (
+        "EXECUTE q(-1.50, DATE '2020-02-29', E'it''s \\\\ \\n')",
+        [("-1.50", dt.date(2020, 2, 29), "it's \\ \n")],
+    ),
+    ("EXECUTE q($$a$$, '2020-02-29 10:00'::timestamp, true)", [("a", dt.date(2020, 2, 29), "true")]),
+    (
+        "PREPARE w (double precision, varchar(3), timestamp (3) with time zone, bool[]) AS SELECT $1 AS x",
+        "PREPARE",
+    ),
+    ("EXECUTE w(1e-3, '', '2020-01-01', NULL)", [(0.001,)]),
+    ("PREPARE u (nonsense) AS SELECT $1", psycopg.errors.UndefinedObject),
+    ("PREPARE u AS SELECT nope FROM web.s WHERE a = 1", psycopg.errors.UndefinedColumn),
+    ("PREPARE u AS COMMIT", psycopg.errors.SyntaxError),
+    ("PREPARE u AS EXECUTE w", psycopg.errors.SyntaxError),
+    ("PREPARE c (name) AS SELECT relname FROM pg_catalog.pg_class WHERE relname = $1", "PREPARE"),
+    ("EXECUTE c('s')", [("s",)]),
+    ("DISCARD PLANS", "DISCARD PLANS"),
+    ("EXECUTE c('r')", [("r",)]),
+    ("DISCARD ALL", "DISCARD ALL"),
+    ("EXECUTE c('r')", psycopg.errors.InvalidSqlStatementName),
+)
+
+
+async def test_statements_are_kept_under_names_in_sql(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        for sql, wanted in KEPT:
+            if isinstance(wanted, type):
+                with pytest.raises(wanted):
+                    await client.execute(sql)
+                continue
+            told = await client.execute(sql)
+            assert (await told.fetchall() if isinstance(wanted, list) else told.statusmessage) == wanted, sql
+        ahead = "PREPARE k AS SELECT b FROM web.s WHERE a = $1"
+        assert (await prepared(server, ahead))[:2] == ([], []), "its parameters are those of EXECUTE"
+        await client.execute(ahead)
+        row = await client.execute("EXECUTE k(6)", prepare=True, binary=True)
+        assert await row.fetchone() == (60,)
+        async with client.transaction():
+            with pytest.raises(psycopg.errors.UndefinedTable) as wrong:
+                await client.execute("PREPARE z AS SELECT a FROM web.nope")
+            assert wrong.value.diag.statement_position == "28"
 
 
 async def test_pools_and_copies_of_asyncpg_ask_the_catalog(publish):

@@ -349,22 +349,27 @@ def _spark(token: Token) -> str:
     match token.kind:
         case "name":
             return "`" + text[1:-1].replace('""', '"').replace("`", "``") + "`"
-        case "text":
-            return _literal(text[1:-1].replace("''", "'"))
-        case "escaped":
-            plain = re.sub(
-                r"\\(.)|''",
-                lambda hit: _SPECIAL.get(hit[1], hit[1]) if hit[1] else "'",
-                text[2:-1],
-                flags=re.DOTALL,
-            )
-            return _literal(plain)
-        case "dollar":
-            edge = text.index("$", 1) + 1
-            return _literal(text[edge:-edge])
+        case "text" | "escaped" | "dollar":
+            return _literal(said(token))
         case "number":
             return ":" + parameter_name(int(text[1:]))
     return text
+
+
+def said(token: Token) -> str:
+    """What stands between the quotes of a text."""
+    text = token.text
+    if token.kind == "text":
+        return text[1:-1].replace("''", "'")
+    if token.kind == "escaped":
+        return re.sub(
+            r"\\(.)|''",
+            lambda hit: _SPECIAL.get(hit[1], hit[1]) if hit[1] else "'",
+            text[2:-1],
+            flags=re.DOTALL,
+        )
+    edge = text.index("$", 1) + 1
+    return text[edge:-edge]
 
 
 def _literal(text: str) -> str:

@@ -96,6 +96,22 @@ def cast_kinds(sql: str) -> Iterator[tuple[int, int]]:
             yield parameter_number(piece), ARRAYS.get(kind, 0) if array else kind
 
 
+def kind_named(name: str) -> int:
+    """The type of that name, in lower case; 0 for `unknown`. Raises CodedError."""
+    kind = _NAMED.get(name.replace("double precision", "float8").replace("character varying", "varchar"), 0)
+    if not kind and name != "unknown":
+        raise CodedError("42704", f"type {name!r} is not known here")
+    return kind
+
+
+def rewritten(value: bytes | None, kind: int) -> bytes | None:
+    """A text as a value of a type is written, after a cast to it. Raises ValueError, ArithmeticError."""
+    if value is None or kind in _ELEMENTS:
+        return value
+    cast = parameter(value, kind, binary=False)
+    return str(cast).lower().encode() if isinstance(cast, bool) else str(cast).encode()
+
+
 def sample(kind: int) -> object:
     """A value of a type, for what is described before there are values; None where one more would tell nothing."""
     return _SAMPLES.get(kind)
