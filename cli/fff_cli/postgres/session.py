@@ -372,7 +372,8 @@ class PostgresSession:
     async def _asked(self, text: Translated) -> AsyncGenerator[Batch | str]:
         rows = 0
         try:
-            async with self._queries.begun(self._client, self._question(text)) as query:
+            asked = self._question(text)
+            async with self._queries.begun(self._client, asked, connection=self._writer) as query:
                 self._running = query
                 try:
                     async with contextlib.aclosing(query.events(snapshots=False)) as events:
