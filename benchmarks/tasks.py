@@ -60,7 +60,6 @@ def rate(session: SparkSession, tasks: int, keys: int, **declared: float) -> flo
 
 def main(tasks: Sequence[int] = TASKS) -> None:
     """Measure, and print a line each."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(MASTER).config("spark.ui.enabled", "false")
     session = builder.config("spark.log.level", "OFF").getOrCreate()
     try:
@@ -77,6 +76,7 @@ def main(tasks: Sequence[int] = TASKS) -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if sys.argv[1:] == ["enrich"]:
         enriching_program.main(MASTER, "150")
     else:

@@ -13,8 +13,10 @@ import pytest
 from psycopg import pq
 from psycopg.generators import execute
 
-from fff_cli.postgres.dialect import asks_the_catalog, listed, translated
+from fff_cli.postgres.dialect import Written, asks_the_catalog, listed, translated
+from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.parameters import cast_kinds, parameter
+from fff_cli.postgres.values import BYTEA, INTERVAL
 from tests.api.postgres_serving import Standing, standing
 from tests.api.sites import TABLES, site
 
@@ -130,8 +132,8 @@ async def test_arrays_of_values_are_lists_and_of_none_nothing(publish):
 
 async def test_values_that_cannot_be_read_cost_no_connection(publish):
     async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
-        with pytest.raises(psycopg.Error, match="type 17 is not read in binary"):
-            await client.execute("SELECT %b", (b"x",))
+        with pytest.raises(psycopg.Error, match="either years and months, or days"):
+            await client.execute("SELECT %s::interval", ("1 mon 1 day",))
         with pytest.raises(psycopg.errors.InvalidTextRepresentation):
             await client.execute("SELECT b FROM web.s WHERE a = %s", ("abc",))
         assert await (await client.execute("SELECT b FROM web.s WHERE a = %s", ("3",))).fetchall() == [(30,)]
@@ -141,6 +143,57 @@ DECIMALS = [
     *("0", "1", "-0.00010", "12345678901234567890.000123", "100000000", "0.0001", "-9999.9"),
     "12345678901234567890123456789012345678",
 ]
+
+
+SPANS = {
+    "1 day, 0:00:02": "'1 00:00:02.000000' DAY TO SECOND",
+    "1 year 2 mons": "'1-2' YEAR TO MONTH",
+    "-1 days +02:03:04.5": "'-0 21:56:55.500000' DAY TO SECOND",
+    "@ 90 mins ago": "'-0 01:30:00.000000' DAY TO SECOND",
+    "-0.5 years": "'-0-6' YEAR TO MONTH",
+    "00:00": "'0 00:00:00.000000' DAY TO SECOND",
+}
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 mon 1 day", "1 fortnight", "1 day 2", "0.1 month"])
+def test_what_is_no_interval_is_refused(text):
+    with pytest.raises((ValueError, CodedError), match=r"interval|months"):
+        parameter(text.encode(), INTERVAL, binary=False)
+
+
+def test_how_intervals_and_bytes_are_read():
+    for text, written in SPANS.items():
+        assert parameter(text.encode(), INTERVAL, binary=False) == Written(f"INTERVAL {written}"), text
+    for text in ("\\x615cff", "a\\\\\\377"):
+        assert parameter(text.encode(), BYTEA, binary=False) == Written("X'615cff'"), text
+    with pytest.raises(ValueError, match="no bytea"):
+        parameter(b"\\9", BYTEA, binary=False)
+
+
+@pytest.mark.slow
+async def test_bytes_and_intervals_are_values_of_parameters(publish):
+    day, hours, data = dt.timedelta(days=1, seconds=2), dt.timedelta(hours=-3), b"\x00a\\\xff"
+    moment = dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+
+        async def found(sql: str, *values: object, prepare: bool = False) -> object:
+            return await (await client.execute(sql, values, prepare=prepare)).fetchone()
+
+        for form in ("%b", "%t"):
+            assert await found(f"SELECT {form} AS x, hex({form}::bytea) AS y", data, data) == (
+                data,
+                "00615CFF",
+            )
+            moved = f"SELECT TIMESTAMP '2020-01-02 03:00:00' + {form} AS x, TIMESTAMP '2020-01-02 03:00:00' - {form}::interval AS y"
+            assert await found(moved, day, hours) == (moment + day, moment - hours)
+        assert await found(
+            "SELECT a FROM web.r WHERE X'00' = ANY(%s) LIMIT 1", [b"\1", b"\0"], prepare=True
+        ) == (0,)
+        await client.execute(
+            "PREPARE b (bytea, interval) AS SELECT hex($1) AS x, DATE '2020-01-31' + $2 AS y"
+        )
+        told = await found("EXECUTE b('\\x0a'::bytea, INTERVAL '1 mon')")
+        assert told == ("0A", dt.date(2020, 2, 29))
 
 
 @pytest.mark.slow

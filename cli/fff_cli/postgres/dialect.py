@@ -56,6 +56,13 @@ class Token:
 
 
 @dataclass(frozen=True)
+class Written:
+    """The value of a parameter as Spark's SQL writes it, which takes none of its type."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
 class Translated:
     """A statement in Spark's lexical rules, its parameters, and where its pieces stood: places there, places in the original.
 
@@ -195,14 +202,16 @@ class _Translation:
     def _spread(self) -> Iterator[tuple[str, object]]:
         """The parameters, those of lists one by one."""
         for name, value in self._params.items():
-            if isinstance(value, list):
-                yield from zip(_names(name, value), value, strict=True)
-            else:
-                yield name, value
+            several = (
+                zip(_names(name, value), value, strict=True) if isinstance(value, list) else [(name, value)]
+            )
+            yield from (one for one in several if not isinstance(one[1], Written))
 
     def _one(self, token: Token) -> str:
         name = parameter_name(parameter_number(token)) if token.kind == "number" else ""
         value = self._params.get(name)
+        if isinstance(value, Written):
+            return value.sql
         return f"array({_markers(name, value)})" if isinstance(value, list) else _spark(token)
 
     def _ahead(self, at: int) -> list[tuple[int, Token]]:
@@ -231,6 +240,11 @@ class _Translation:
             ahead = self._ahead(at)[:3]
             if [one.text.lower() for _, one in ahead[1:]] == ["::", "bytea"]:
                 return ahead[2][0] + 1, f"X'{bytes_written[1]}'"
+        value = self._params.get(parameter_name(parameter_number(token))) if token.kind == "number" else None
+        if isinstance(value, Written):  # of the type that is said behind it
+            ahead = self._ahead(at)[:3]
+            if [one.text.lower() for _, one in ahead[1:]] in (["::", "interval"], ["::", "bytea"]):
+                return ahead[2][0] + 1, value.sql
         begins = token.kind == "word" and token.text.lower() in ("offset", "fetch")
         return self._bounds(self._ahead(at)) if begins else None
 
@@ -336,7 +350,8 @@ def _names(name: str, values: Sequence[object]) -> list[str]:
 
 
 def _markers(name: str, values: Sequence[object]) -> str:
-    return ", ".join(f":{one}" for one in _names(name, values))
+    named = zip(_names(name, values), values, strict=True)
+    return ", ".join(value.sql if isinstance(value, Written) else f":{one}" for one, value in named)
 
 
 def _nothing(kind: str) -> str:
