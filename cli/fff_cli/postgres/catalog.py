@@ -244,7 +244,7 @@ class ServerCatalog:
         shapes = _SHAPES | {"type_names": "oid# long"}
         rows["type_names"] = [{"oid": oid, "long": long} for oid, _, long, *_ in (*_TYPES, *_ARRAY_TYPES)]
         for name, shape in shapes.items():
-            columns = [*shape.split(), *["tableoid#"] * name.startswith("pg_")]
+            columns = [*shape.split(), *["tableoid#"] * shape.startswith("oid#")]
             schema = pa.schema([(one.rstrip("#?*@"), _KINDS.get(one[-1], pa.string())) for one in columns])
             database.register("given", pa.Table.from_pylist(rows.get(name, []), schema))
             database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')  # noqa: S608 - names of ours
