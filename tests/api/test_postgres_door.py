@@ -192,6 +192,21 @@ async def test_who_cancels_or_goes_away_stops_the_query(publish):
             await running
 
 
+async def test_sessions_of_one_token_take_turns(publish):
+    one = site()
+    spec = publish(one, TABLES, rate_limit={"fill_rate": 10, "bucket_size": 1})
+    async with standing(spec) as server, await server.connect() as greedy, await server.connect() as small:
+        keys = ",".join(map(str, range(1000, 1100)))
+        many = asyncio.create_task(greedy.execute(f"SELECT b FROM web.s WHERE a IN ({keys})"))
+        await until(lambda: sum(one.keys.values()) >= 3)
+        before = sum(one.keys.values())
+        row = await small.execute("SELECT b FROM web.s WHERE a = 3")
+        assert await row.fetchall() == [(30,)]
+        assert sum(one.keys.values()) - before <= 15, "of a hundred"
+        many.cancel()
+        await asyncio.gather(many, return_exceptions=True)
+
+
 async def test_only_those_with_the_token_may_ask(publish):
     async with standing(publish(site(), TABLES)) as server:
         for password in ("", "wrong", TOKEN + "x"):
