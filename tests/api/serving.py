@@ -25,6 +25,9 @@ TOKEN = "0123456789abcdef-token"
 COMMAND = (sys.executable, "-m", "fff_cli")
 
 
+PROTOCOL = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
 @dataclass
 class Answer:
     """What came of a statement."""
@@ -147,3 +150,16 @@ def command(*arguments: str, cwd: Path, token: str | None = TOKEN) -> subprocess
         [*COMMAND, *arguments], cwd=cwd, env=environ, capture_output=True, text=True, timeout=120, check=False,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def calls(sql: str) -> list[dict[str, Any]]:
+    """What an agent says to have a query run."""
+    several = (
+        ("initialize", PROTOCOL),
+        ("notifications/initialized", {}),
+        ("tools/call", {"name": "query", "arguments": {"sql": sql}}),
+    )
+    return [
+        {"jsonrpc": "2.0", "method": method, "params": params} | ({} if "/init" in method else {"id": number})
+        for number, (method, params) in enumerate(several)
+    ]

@@ -20,11 +20,10 @@ import psycopg
 import pytest
 
 from fff.spark.temp_folders import sweep
-from tests.api.serving import COMMAND, TOKEN
+from tests.api.serving import COMMAND, TOKEN, calls
 from tests.api.sites import JOIN, TABLES, site
 
 GROUPED = "SELECT s.b, count(*) FROM web.r JOIN web.s ON r.b = s.a GROUP BY s.b"
-PROTOCOL = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
 Process = subprocess.Popen[str]
@@ -73,19 +72,6 @@ def ask_postgres(process: Process, sql: str) -> None:
             client.execute(sql)
 
     nobody_waits_for(ask)
-
-
-def calls(sql: str) -> list[dict[str, Any]]:
-    """What an agent says to have a query run."""
-    several = (
-        ("initialize", PROTOCOL),
-        ("notifications/initialized", {}),
-        ("tools/call", {"name": "query", "arguments": {"sql": sql}}),
-    )
-    return [
-        {"jsonrpc": "2.0", "method": method, "params": params} | ({} if "/init" in method else {"id": number})
-        for number, (method, params) in enumerate(several)
-    ]
 
 
 def ask_agent_over_http(process: Process, sql: str) -> None:

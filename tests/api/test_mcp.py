@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -13,13 +14,16 @@ from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
 
+import aiohttp
 import pyarrow as pa
 import pytest
 
 from fff.errors import FFFError, UsageError
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import QueryReply, json_rows
+from tests.api.serving import calls
 from tests.api.sites import JOIN, TABLES, site
+from tests.engine.site import until
 
 #: The protocol takes a second to load: only the worker that runs these tests does.
 pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="mcp is not installed")
@@ -238,6 +242,69 @@ async def test_over_http_it_is_for_those_with_the_token(publish):
         finally:
             process.terminate()
         assert await asyncio.to_thread(process.wait, 30) is not None
+
+
+@contextlib.asynccontextmanager
+async def over_http(agents: Agents) -> AsyncIterator[str]:
+    """Where agents are served in this process, for the token `t0ken`."""
+    import uvicorn
+
+    from fff_cli.mcp.server import _Guarded, server_of
+
+    app = _Guarded(server_of(agents).streamable_http_app(), "t0ken")
+    config = uvicorn.Config(app, log_level="warning", lifespan="on")
+    server = uvicorn.Server(config)
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        async with agents:
+            serving = asyncio.create_task(server.serve(sockets=[bound]))
+            await until(lambda: server.started)
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
+            server.should_exit = True
+            await serving
+
+
+#: How a client says that it wants no answer any more: it goes, or ends its session.
+WAYS_TO_LEAVE = ("goes", "ends its session")
+
+
+@pytest.mark.parametrize("how", WAYS_TO_LEAVE)
+async def test_a_client_that_leaves_ends_its_statement(publish, how):
+    slow = site()
+    slow.faults["s", "3"] = "hang"
+    agents = Agents((publish(slow, TABLES),), AgentLimits(max_requests=100))
+    headers = {"Authorization": "Bearer t0ken", "Accept": "application/json, text/event-stream"}
+    async with over_http(agents) as url, aiohttp.ClientSession(headers=headers) as http:
+        begin, *rest = calls(JOIN)
+        async with http.post(url, json=begin) as reply:
+            session = {"Mcp-Session-Id": reply.headers["Mcp-Session-Id"]}
+        async with http.post(url, json=rest[0], headers=session):
+            pass
+        running = await http.post(url, json=rest[1], headers=session)
+        await slow.hanging.wait()
+        assert agents.requests_left == 0, "all are granted to the statement"
+        if how == "goes":
+            running.close()
+        else:
+            async with http.delete(url, headers=session) as ended:
+                assert ended.status == 200
+        await until(lambda: agents.requests_left > 0)
+        running.close()
+
+
+async def test_who_asks_for_little_does_not_wait_for_all_that_others_ask(publish):
+    one = site()
+    spec = publish(one, TABLES, rate_limit={"fill_rate": 10, "bucket_size": 1})
+    async with Agents((spec,)) as agents:
+        keys = ",".join(map(str, range(1000, 1100)))
+        greedy = asyncio.create_task(asked(agents, f"SELECT b FROM s WHERE a IN ({keys})", asker="greedy"))
+        await until(lambda: sum(one.keys.values()) >= 3)
+        before = sum(one.keys.values())
+        small = asyncio.create_task(asked(agents, "SELECT b FROM s WHERE a = 3", asker="small"))
+        assert (await small).rows == [[30]]
+        assert sum(one.keys.values()) - before <= 15, "of a hundred"
+        greedy.cancel()
+        await asyncio.gather(greedy, return_exceptions=True)
 
 
 def test_values_lose_nothing_on_their_way_into_json():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 from collections.abc import Sequence
 from decimal import Decimal
@@ -12,8 +13,10 @@ import pytest
 from psycopg import pq
 from psycopg.generators import execute
 
-from fff_cli.postgres.dialect import asks_the_catalog, listed, translated
+from fff_cli.postgres.dialect import Written, asks_the_catalog, listed, translated
+from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.parameters import cast_kinds, parameter
+from fff_cli.postgres.values import BYTEA, INTERVAL
 from tests.api.postgres_serving import Standing, standing
 from tests.api.sites import TABLES, site
 
@@ -129,8 +132,8 @@ async def test_arrays_of_values_are_lists_and_of_none_nothing(publish):
 
 async def test_values_that_cannot_be_read_cost_no_connection(publish):
     async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
-        with pytest.raises(psycopg.Error, match="type 17 is not read in binary"):
-            await client.execute("SELECT %b", (b"x",))
+        with pytest.raises(psycopg.Error, match="either years and months, or days"):
+            await client.execute("SELECT %s::interval", ("1 mon 1 day",))
         with pytest.raises(psycopg.errors.InvalidTextRepresentation):
             await client.execute("SELECT b FROM web.s WHERE a = %s", ("abc",))
         assert await (await client.execute("SELECT b FROM web.s WHERE a = %s", ("3",))).fetchall() == [(30,)]
@@ -140,6 +143,57 @@ DECIMALS = [
     *("0", "1", "-0.00010", "12345678901234567890.000123", "100000000", "0.0001", "-9999.9"),
     "12345678901234567890123456789012345678",
 ]
+
+
+SPANS = {
+    "1 day, 0:00:02": "'1 00:00:02.000000' DAY TO SECOND",
+    "1 year 2 mons": "'1-2' YEAR TO MONTH",
+    "-1 days +02:03:04.5": "'-0 21:56:55.500000' DAY TO SECOND",
+    "@ 90 mins ago": "'-0 01:30:00.000000' DAY TO SECOND",
+    "-0.5 years": "'-0-6' YEAR TO MONTH",
+    "00:00": "'0 00:00:00.000000' DAY TO SECOND",
+}
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 mon 1 day", "1 fortnight", "1 day 2", "0.1 month"])
+def test_what_is_no_interval_is_refused(text):
+    with pytest.raises((ValueError, CodedError), match=r"interval|months"):
+        parameter(text.encode(), INTERVAL, binary=False)
+
+
+def test_how_intervals_and_bytes_are_read():
+    for text, written in SPANS.items():
+        assert parameter(text.encode(), INTERVAL, binary=False) == Written(f"INTERVAL {written}"), text
+    for text in ("\\x615cff", "a\\\\\\377"):
+        assert parameter(text.encode(), BYTEA, binary=False) == Written("X'615cff'"), text
+    with pytest.raises(ValueError, match="no bytea"):
+        parameter(b"\\9", BYTEA, binary=False)
+
+
+@pytest.mark.slow
+async def test_bytes_and_intervals_are_values_of_parameters(publish):
+    day, hours, data = dt.timedelta(days=1, seconds=2), dt.timedelta(hours=-3), b"\x00a\\\xff"
+    moment = dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+
+        async def found(sql: str, *values: object, prepare: bool = False) -> object:
+            return await (await client.execute(sql, values, prepare=prepare)).fetchone()
+
+        for form in ("%b", "%t"):
+            assert await found(f"SELECT {form} AS x, hex({form}::bytea) AS y", data, data) == (
+                data,
+                "00615CFF",
+            )
+            moved = f"SELECT TIMESTAMP '2020-01-02 03:00:00' + {form} AS x, TIMESTAMP '2020-01-02 03:00:00' - {form}::interval AS y"
+            assert await found(moved, day, hours) == (moment + day, moment - hours)
+        assert await found(
+            "SELECT a FROM web.r WHERE X'00' = ANY(%s) LIMIT 1", [b"\1", b"\0"], prepare=True
+        ) == (0,)
+        await client.execute(
+            "PREPARE b (bytea, interval) AS SELECT hex($1) AS x, DATE '2020-01-31' + $2 AS y"
+        )
+        told = await found("EXECUTE b('\\x0a'::bytea, INTERVAL '1 mon')")
+        assert told == ("0A", dt.date(2020, 2, 29))
 
 
 @pytest.mark.slow
@@ -252,6 +306,69 @@ async def test_statements_are_forgotten_one_by_one(publish):
         assert kept.get_value(0, 0) == b"1"
         with pytest.raises(psycopg.errors.InvalidSqlStatementName):
             await client.execute("DEALLOCATE a")
+
+
+#: Statements of one session, and what each gives: rows, or its tag, or the class of its error.
+KEPT: Sequence[tuple[str, object]] = (
+    ("PREPARE q (int) AS SELECT b FROM web.s WHERE a = $1", "PREPARE"),
+    ("EXECUTE q(3)", [(30,)]),
+    ("execute Q ( '4' )", [(40,)]),
+    ("EXECUTE q(NULL)", []),
+    ("EXECUTE q(5::bigint); EXECUTE q(CAST('6' AS int4))", [(50,)]),
+    ("EXECUTE q", psycopg.errors.SyntaxError),
+    ("EXECUTE q(1, 2)", psycopg.errors.SyntaxError),
+    ("EXECUTE q('x')", psycopg.errors.InvalidParameterValue),
+    ("EXECUTE q(1 + 2)", psycopg.errors.SyntaxErrorOrAccessRuleViolation),
+    ("EXECUTE nothing", psycopg.errors.InvalidSqlStatementName),
+    ("PREPARE q AS SELECT 1", psycopg.errors.DuplicatePreparedStatement),
+    ('PREPARE "Q 2" AS SELECT b FROM web.s WHERE a = ANY($1) -- told by what it is compared with', "PREPARE"),
+    ("EXECUTE \"Q 2\"('{1,NULL}')", [(10,)]),
+    ('EXECUTE "Q 2"(ARRAY[2])', [(20,)]),
+    ("EXECUTE \"Q 2\"('1')", psycopg.errors.InvalidTextRepresentation),
+    ("DEALLOCATE PREPARE q", "DEALLOCATE"),
+    ("EXECUTE q(3)", psycopg.errors.InvalidSqlStatementName),
+    ("PREPARE q AS SELECT $1 AS x, $2::date AS y, $3 AS z", "PREPARE"),
+    (
+        "EXECUTE q(-1.50, DATE '2020-02-29', E'it''s \\\\ \\n')",
+        [("-1.50", dt.date(2020, 2, 29), "it's \\ \n")],
+    ),
+    ("EXECUTE q($$a$$, '2020-02-29 10:00'::timestamp, true)", [("a", dt.date(2020, 2, 29), "true")]),
+    (
+        "PREPARE w (double precision, varchar(3), timestamp (3) with time zone, bool[]) AS SELECT $1 AS x",
+        "PREPARE",
+    ),
+    ("EXECUTE w(1e-3, '', '2020-01-01', NULL)", [(0.001,)]),
+    ("PREPARE u (nonsense) AS SELECT $1", psycopg.errors.UndefinedObject),
+    ("PREPARE u AS SELECT nope FROM web.s WHERE a = 1", psycopg.errors.UndefinedColumn),
+    ("PREPARE u AS COMMIT", psycopg.errors.SyntaxError),
+    ("PREPARE u AS EXECUTE w", psycopg.errors.SyntaxError),
+    ("PREPARE c (name) AS SELECT relname FROM pg_catalog.pg_class WHERE relname = $1", "PREPARE"),
+    ("EXECUTE c('s')", [("s",)]),
+    ("DISCARD PLANS", "DISCARD PLANS"),
+    ("EXECUTE c('r')", [("r",)]),
+    ("DISCARD ALL", "DISCARD ALL"),
+    ("EXECUTE c('r')", psycopg.errors.InvalidSqlStatementName),
+)
+
+
+async def test_statements_are_kept_under_names_in_sql(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        for sql, wanted in KEPT:
+            if isinstance(wanted, type):
+                with pytest.raises(wanted):
+                    await client.execute(sql)
+                continue
+            told = await client.execute(sql)
+            assert (await told.fetchall() if isinstance(wanted, list) else told.statusmessage) == wanted, sql
+        ahead = "PREPARE k AS SELECT b FROM web.s WHERE a = $1"
+        assert (await prepared(server, ahead))[:2] == ([], []), "its parameters are those of EXECUTE"
+        await client.execute(ahead)
+        row = await client.execute("EXECUTE k(6)", prepare=True, binary=True)
+        assert await row.fetchone() == (60,)
+        async with client.transaction():
+            with pytest.raises(psycopg.errors.UndefinedTable) as wrong:
+                await client.execute("PREPARE z AS SELECT a FROM web.nope")
+            assert wrong.value.diag.statement_position == "28"
 
 
 async def test_pools_and_copies_of_asyncpg_ask_the_catalog(publish):

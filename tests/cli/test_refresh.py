@@ -238,6 +238,7 @@ def test_it_runs_from_anywhere_with_the_parameters_of_then_but_for_secret_ones(
     [
         (["-o", "table"], "cannot be compared"),
         (["--replay", "."], "exclude each other"),
+        (["--no-cache"], "--refreshable and --no-cache exclude each other"),
         (["-f", "two.sql"], "several statements"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any, Self
 from fff.api.result import Result
 from fff.api.running import AsyncConnection, connect_async
 from fff.errors import SecretError, SourceError, UsageError
+from fff.web.gate.turns import ASKER
 from fff_cli.commands.source import find
 from fff_cli.mcp.replies import (
     ExplainReply,
@@ -112,9 +113,11 @@ class Agents:
         deadline: float | None,
         max_requests: int | None,
         tell: Tell,
+        asker: str = "",
     ) -> QueryReply:
         """Run a statement; `tell` hears of seconds and progress while it runs.
 
+        Askers take turns at the limits of sources: who asks for little waits for about as much of each other.
         Raises FFFError where there is no answer at all; an answer that lacks something says so.
         """
         left = self.requests_left
@@ -126,6 +129,7 @@ class Agents:
         granted = min((one for one in (left, max_requests) if one is not None), default=None)
         seconds = self.limits.deadline if deadline is None else min(self.limits.deadline, deadline)
         self._reserved += granted or 0
+        ASKER.set(asker)  # of all that this task sends
         try:
             result = await self._run(sql, params, seconds, granted, tell)
         finally:

@@ -30,7 +30,8 @@ except ImportError as missing:
     raise UsageError("what speaks the protocol is not installed", hint=how_to_install("mcp")) from missing
 
 TOKEN = "FFF_MCP_TOKEN"  # noqa: S105 - the name of a variable
-_PATH = "/mcp"
+_PATH, _SESSION = "/mcp", "mcp-session-id"
+_GONE = "fff.gone"  # among what is known of a request: an event
 _T = TypeVar("_T")
 
 INSTRUCTIONS = """\
@@ -71,7 +72,7 @@ async def _over_http(agents: Agents, port: int) -> None:
 
 
 class _Guarded:
-    """An ASGI application for those who have the token."""
+    """An ASGI application for those who have the token, which is told when their connection has gone (`_GONE`)."""
 
     def __init__(self, app: Any, token: str) -> None:
         self._app = app
@@ -80,7 +81,15 @@ class _Guarded:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         authorization = dict(scope.get("headers", ())).get(b"authorization", b"")
         if scope["type"] != "http" or hmac.compare_digest(authorization, self._wanted):
-            await self._app(scope, receive, send)
+            gone = scope[_GONE] = asyncio.Event()
+
+            async def heard() -> Any:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    gone.set()
+                return message
+
+            await self._app(scope, heard, send)
             return
         await send(
             {"type": "http.response.start", "status": 401, "headers": [(b"www-authenticate", b"Bearer")]}
@@ -154,16 +163,16 @@ def server_of(agents: Agents) -> MCPServer[None]:
         async def tell(seconds: float, words: str) -> None:
             await context.report_progress(seconds, message=words)
 
-        return await _with_tool_errors(
-            agents.query(
-                sql,
-                params or {},
-                max_rows=max_rows,
-                deadline=deadline_seconds,
-                max_requests=max_requests,
-                tell=tell,
-            )
+        asked = agents.query(
+            sql,
+            params or {},
+            max_rows=max_rows,
+            deadline=deadline_seconds,
+            max_requests=max_requests,
+            tell=tell,
+            asker=_asker(context),
         )
+        return await _with_tool_errors(_while_it_waits(context, asked))
 
     async def fetch_rows(handle: str, first_row: int = 0, max_rows: int = 100) -> QueryReply:
         """Rows of an earlier result from `first_row` (0 is the first) on; asks the sources for nothing."""
@@ -184,6 +193,30 @@ def server_of(agents: Agents) -> MCPServer[None]:
     )
     logging.getLogger("mcp").setLevel(logging.WARNING)
     return server
+
+
+def _asker(context: Context[None, Any]) -> str:
+    """Who asks: a session, where there is none a connection; nothing over standard input."""
+    request = context.request_context.request
+    return "" if request is None else (context.headers or {}).get(_SESSION) or str(request.scope["client"])
+
+
+async def _while_it_waits(context: Context[None, Any], answer: Coroutine[Any, Any, _T]) -> _T:
+    """What a call gives; it ends with the connection that is to have its answer, which nobody could ask for again."""
+    request = context.request_context.request
+    if request is None:
+        return await answer
+    answering = asyncio.create_task(answer)
+    gone = asyncio.create_task(request.scope[_GONE].wait())
+    try:
+        await asyncio.wait((answering, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done():
+            raise ToolError("the client is gone")
+        return await answering
+    finally:
+        for task in (answering, gone):
+            task.cancel()
+        await asyncio.gather(answering, gone, return_exceptions=True)
 
 
 async def _at_once(call: Callable[[], _T]) -> _T:

@@ -30,7 +30,7 @@ _SHAPES = {
     "pg_namespace": "oid# nspname nspowner# nspacl@",
     "pg_class": "oid# relname relnamespace# reltype# reloftype# relowner# relam# relfilenode# reltablespace# relpages# reltuples# relallvisible# reltoastrelid# relhasindex? relisshared? relpersistence relkind relnatts# relchecks# relhasrules? relhastriggers? relhassubclass? relrowsecurity? relforcerowsecurity? relispopulated? relreplident relispartition? relrewrite# relfrozenxid# relminmxid# relacl@ reloptions@ relpartbound relhasoids?",
     "pg_attribute": "attrelid# attname atttypid# attstattarget# attlen# attnum# attndims# attcacheoff# atttypmod# attbyval? attalign attstorage attcompression attnotnull? atthasdef? atthasmissing? attidentity attgenerated attisdropped? attislocal? attinhcount# attcollation# attacl@ attoptions@ attfdwoptions@",
-    "pg_type": "oid# typname typnamespace# typowner# typlen# typbyval? typtype typcategory typispreferred? typisdefined? typdelim typrelid# typsubscript# typelem# typarray# typinput typoutput typreceive typsend typnotnull? typbasetype# typtypmod# typndims# typcollation# typdefault",
+    "pg_type": "oid# typname typnamespace# typowner# typlen# typbyval? typtype typcategory typispreferred? typisdefined? typdelim typrelid# typsubscript# typelem# typarray# typinput typoutput typreceive typsend typnotnull? typbasetype# typtypmod# typndims# typcollation# typdefault typacl@",
     "pg_constraint": "oid# conname connamespace# contype condeferrable? condeferred? convalidated? conrelid# contypid# conindid# conparentid# confrelid# confupdtype confdeltype confmatchtype conislocal? coninhcount# connoinherit? conkey* confkey* conbin",
     "pg_index": "indexrelid# indrelid# indnatts# indnkeyatts# indisunique? indisprimary? indisexclusion? indimmediate? indisclustered? indisvalid? indcheckxmin? indisready? indislive? indisreplident? indkey* indcollation* indclass* indoption* indexprs indpred indnullsnotdistinct?",
     "pg_description": "objoid# classoid# objsubid# description",
@@ -38,40 +38,57 @@ _SHAPES = {
     "pg_roles": "oid# rolname rolsuper? rolinherit? rolcreaterole? rolcreatedb? rolcanlogin? rolreplication? rolconnlimit# rolpassword rolvaliduntil rolbypassrls? rolconfig@",
     "pg_user": "usesysid# usename usecreatedb? usesuper?",
     "pg_am": "oid# amname amhandler# amtype",
-    "pg_settings": "name setting unit category short_desc",
+    "pg_settings": "name setting unit category short_desc source vartype context boot_val",
     "pg_tables": "schemaname tablename tableowner tablespace hasindexes? hasrules? hastriggers? rowsecurity?",
     "pg_views": "schemaname viewname viewowner definition",
     "pg_matviews": "schemaname matviewname matviewowner definition",
     "pg_attrdef": "oid# adrelid# adnum# adbin",
-    "pg_collation": "oid# collname collnamespace# collowner# collprovider collencoding#",
+    "pg_collation": "oid# collname collnamespace# collowner# collprovider collencoding# collcollate collctype colliculocale collisdeterministic?",
     "pg_enum": "oid# enumtypid# enumsortorder# enumlabel",
     "pg_range": "rngtypid# rngsubtype# rngmultitypid#",
-    "pg_proc": "oid# proname pronamespace# proowner# prolang# prokind prorettype# proargtypes* proargnames@ proisagg? proretset?",
+    "pg_proc": "oid# proname pronamespace# proowner# prolang# prokind prorettype# proargtypes* proargnames@ proisagg? proretset? pronargs# provolatile proparallel prosecdef? proacl@ prosrc",
     "pg_inherits": "inhrelid# inhparent# inhseqno# inhdetachpending?",
     "pg_policy": "oid# polname polrelid# polcmd polpermissive? polroles* polqual polwithcheck",
     "pg_trigger": "oid# tgrelid# tgname tgfoid# tgtype# tgenabled tgisinternal? tgconstraint# tgparentid#",
     "pg_rewrite": "oid# rulename ev_class# ev_type ev_enabled is_instead?",
     "pg_statistic_ext": "oid# stxrelid# stxname stxnamespace# stxstattarget# stxkind@ stxkeys*",
-    "pg_publication": "oid# pubname puballtables?",
+    "pg_publication": "oid# pubname puballtables? pubowner# pubinsert? pubupdate? pubdelete? pubtruncate? pubviaroot?",
     "pg_publication_rel": "oid# prpubid# prrelid# prqual prattrs*",
     "pg_publication_namespace": "oid# pnpubid# pnnspid#",
     "pg_foreign_table": "ftrelid# ftserver# ftoptions@",
-    "pg_foreign_server": "oid# srvname srvfdw#",
+    "pg_foreign_server": "oid# srvname srvfdw# srvowner# srvtype srvversion srvacl@ srvoptions@",
     "pg_extension": "oid# extname extowner# extnamespace# extversion",
     "pg_depend": "classid# objid# objsubid# refclassid# refobjid# refobjsubid# deptype",
     "pg_sequence": "seqrelid# seqtypid# seqstart# seqincrement# seqmin# seqmax# seqcache# seqcycle?",
-    "pg_tablespace": "oid# spcname spcowner# spcacl@",
+    "pg_tablespace": "oid# spcname spcowner# spcacl@ spcoptions@",
     "pg_stat_activity": "datid# datname pid# usename application_name state query",
     "pg_partitioned_table": "partrelid# partstrat",
-    "pg_language": "oid# lanname",
+    "pg_language": "oid# lanname lanowner# lanispl? lanpltrusted? lanplcallfoid# laninline# lanvalidator# lanacl@",
     "pg_auth_members": "roleid# member# grantor# admin_option?",
-    "pg_event_trigger": "oid# evtname",
-    "pg_operator": "oid# oprname oprnamespace# oprleft# oprright# oprresult# oprcode#",
-    "pg_opclass": "oid# opcname opcmethod# opcdefault?",
+    "pg_event_trigger": "oid# evtname evtevent evtowner# evtfoid# evtenabled evttags@",
+    "pg_operator": "oid# oprname oprnamespace# oprleft# oprright# oprresult# oprcode# oprkind oprowner#",
+    "pg_opclass": "oid# opcname opcmethod# opcdefault? opcname opcnamespace# opcowner# opcfamily# opcintype# opckeytype#",
     "pg_locks": "locktype pid#",
     "pg_stat_user_tables": "relid# schemaname relname n_live_tup#",
     "pg_cursors": "name statement is_holdable? is_binary? is_scrollable?",
     "pg_prepared_statements": "name statement from_sql?",
+    "pg_opfamily": "oid# opfmethod# opfname opfnamespace# opfowner#",
+    "pg_amop": "oid# amopfamily# amoplefttype# amoprighttype# amopstrategy# amoppurpose amopopr# amopmethod# amopsortfamily#",
+    "pg_amproc": "oid# amprocfamily# amproclefttype# amprocrighttype# amprocnum# amproc#",
+    "pg_cast": "oid# castsource# casttarget# castfunc# castcontext castmethod",
+    "pg_ts_config": "oid# cfgname cfgnamespace# cfgowner# cfgparser#",
+    "pg_ts_config_map": "mapcfg# maptokentype# mapseqno# mapdict#",
+    "pg_ts_dict": "oid# dictname dictnamespace# dictowner# dicttemplate# dictinitoption",
+    "pg_ts_parser": "oid# prsname prsnamespace# prsstart# prstoken# prsend# prsheadline# prslextype#",
+    "pg_ts_template": "oid# tmplname tmplnamespace# tmplinit# tmpllexize#",
+    "pg_conversion": "oid# conname connamespace# conowner# conforencoding# contoencoding# conproc# condefault?",
+    "pg_parameter_acl": "oid# parname paracl@",
+    "pg_default_acl": "oid# defaclrole# defaclnamespace# defaclobjtype defaclacl@",
+    "pg_foreign_data_wrapper": "oid# fdwname fdwowner# fdwhandler# fdwvalidator# fdwacl@ fdwoptions@",
+    "pg_user_mappings": "umid# srvid# srvname umuser# usename umoptions@",
+    "pg_subscription": "oid# subdbid# subname subowner# subenabled? subbinary? substream? subtwophasestate subdisableonerr? subconninfo subslotname subsynccommit subpublications@ subskiplsn",
+    "pg_largeobject_metadata": "oid# lomowner# lomacl@",
+    "pg_db_role_setting": "setdatabase# setrole# setconfig@",
     "is_schemata": "catalog_name schema_name schema_owner",
     "is_tables": "table_catalog table_schema table_name table_type is_insertable_into",
     "is_columns": "table_catalog table_schema table_name column_name ordinal_position# column_default is_nullable data_type character_maximum_length# numeric_precision# numeric_scale# datetime_precision# udt_schema udt_name is_identity is_generated",
@@ -113,12 +130,9 @@ CREATE VIEW told_descriptions AS SELECT objoid AS told_of, objsubid AS told_at, 
 CREATE VIEW told_settings AS SELECT lower(name) AS told_as, setting AS told FROM pg_settings;
 CREATE TYPE name AS VARCHAR; CREATE TYPE regclass AS BIGINT; CREATE TYPE regtype AS BIGINT; CREATE TYPE regproc AS VARCHAR;
 CREATE TYPE regnamespace AS BIGINT; CREATE TYPE regrole AS BIGINT; CREATE TYPE xid AS BIGINT;
-CREATE TYPE aclitem AS VARCHAR;
+CREATE TYPE aclitem AS VARCHAR; CREATE TYPE regprocedure AS BIGINT; CREATE TYPE regoperator AS BIGINT;
 CREATE MACRO format_type(kind, more) AS (SELECT told FROM told_types WHERE told_of = kind);
-CREATE MACRO pg_table_is_visible(one) AS true;
 CREATE MACRO to_regtype(one) AS (SELECT told_of FROM told_types WHERE told_as = lower(one));
-CREATE MACRO pg_type_is_visible(one) AS true;
-CREATE MACRO pg_function_is_visible(one) AS true;
 CREATE MACRO pg_get_userbyid(one) AS 'fff';
 CREATE MACRO pg_get_expr(one, two, three := true) AS NULL;
 CREATE MACRO pg_get_constraintdef(one, two := true) AS (SELECT told FROM told_constraints WHERE told_of = one);
@@ -137,7 +151,15 @@ CREATE MACRO pg_total_relation_size(one) AS 0;
 CREATE MACRO pg_relation_size(one) AS 0;
 CREATE MACRO pg_table_size(one) AS 0;
 CREATE MACRO pg_database_size(one) AS 0;
+CREATE MACRO pg_tablespace_size(one) AS 0;
+CREATE MACRO pg_size_pretty(one) AS one::BIGINT || ' bytes';
 CREATE MACRO pg_tablespace_location(one) AS '';
+CREATE MACRO pg_get_function_sqlbody(one) AS NULL;
+CREATE MACRO pg_partition_tree(one) AS TABLE SELECT NULL::BIGINT AS relid, NULL::BIGINT AS parentrelid, true AS isleaf, 0 AS level WHERE false;
+CREATE MACRO pg_options_to_table(one) AS TABLE SELECT NULL::VARCHAR AS option_name, NULL::VARCHAR AS option_value WHERE false;
+CREATE MACRO pg_no_function(one) AS error('function "' || one || '" does not exist');
+CREATE MACRO getdatabaseencoding() AS 'UTF8';
+CREATE MACRO array_remove(one, two) AS list_filter(one, lambda item: item IS DISTINCT FROM two);
 CREATE MACRO pg_stat_get_numscans(one) AS 0;
 CREATE MACRO pg_char_to_encoding(one) AS 6;
 CREATE MACRO pg_my_temp_schema() AS 0;
@@ -168,6 +190,8 @@ CREATE MACRO pg_get_keywords() AS TABLE SELECT keyword_name AS word FROM duckdb_
 CREATE MACRO pg_show_all_settings() AS TABLE SELECT * FROM pg_settings;
 CREATE MACRO pg_catalog_version() AS 'PostgreSQL ' || (SELECT setting FROM pg_settings WHERE name = 'server_version');
 """
+#: Whose names need no schema in front: here, all there are.
+_VISIBLE = "table type function operator opclass opfamily collation conversion statistics_obj ts_config ts_dict ts_parser ts_template"
 _RENAMED = {"format": "pg_format", "json_build_object": "json_object", "current_setting": "setting_here"}
 _INSTEAD = {
     "version": "pg_catalog_version",
@@ -220,14 +244,15 @@ class ServerCatalog:
         shapes = _SHAPES | {"type_names": "oid# long"}
         rows["type_names"] = [{"oid": oid, "long": long} for oid, _, long, *_ in (*_TYPES, *_ARRAY_TYPES)]
         for name, shape in shapes.items():
-            schema = pa.schema(
-                [(one.rstrip("#?*@"), _KINDS.get(one[-1], pa.string())) for one in shape.split()]
-            )
+            columns = [*shape.split(), *["tableoid#"] * shape.startswith("oid#")]
+            schema = pa.schema([(one.rstrip("#?*@"), _KINDS.get(one[-1], pa.string())) for one in columns])
             database.register("given", pa.Table.from_pylist(rows.get(name, []), schema))
             database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')  # noqa: S608 - names of ours
             database.unregister("given")
         database.execute("SET GLOBAL integer_division = true")
         database.execute(_MACROS)
+        for kind in _VISIBLE.split():
+            database.execute(f"CREATE MACRO pg_{kind}_is_visible(one) AS true")
         database.execute(
             f"CREATE MACRO database_here() AS '{DATABASE}'; CREATE MACRO schema_here() AS 'public';"
             "CREATE MACRO current_schemas(one) AS ['pg_catalog', 'public'];"
@@ -285,7 +310,7 @@ def _rows_of(table: Table, oid: int, space: int) -> Iterator[tuple[str, dict[str
     names = [one.name.lower() for one in table.columns]
     key_places = [names.index(one) + 1 for one in keys if one in names]
     relation = {
-        "relnamespace": space, "relowner": OWNER, "relam": 2, "reltablespace": 0, "reltuples": -1, "relpages": 0,
+        "tableoid": 1259, "relnamespace": space, "relowner": OWNER, "relam": 2, "reltablespace": 0, "reltuples": -1, "relpages": 0,
         "relpersistence": "p", "relchecks": 0, "relhasrules": False, "relhastriggers": False, "relhassubclass": False,
         "relrowsecurity": False, "relforcerowsecurity": False, "relispartition": False, "relispopulated": True,
         "relreplident": "n", "reloftype": 0, "reltoastrelid": 0, "relisshared": False, "relhasoids": False,
@@ -420,6 +445,8 @@ def _adapted_piece(pieces: Sequence[Token], at: int) -> tuple[int, str]:
         kind = following[3] if following[1:3] == ["pg_catalog", "."] else following[1]
         if kind == "regclass":
             return 1, f"pg_named({token.text})"
+        if kind in ("regproc", "regprocedure"):
+            return 1, f"pg_no_function({token.text})"
     if token.text.startswith("'{") and following[0] == "::" and following[2] == "[":
         return 1, "'[" + token.text[2:-2] + "]'"
     before = [one.text.lower() for one in pieces[max(at - 2, 0) : at]]

@@ -1,24 +1,30 @@
-"""Statements about sessions, cursors, and COPY, read: SET, DECLARE, FETCH, MOVE, CLOSE, COPY … TO STDOUT and the like.
+"""Statements about sessions, cursors, COPY and prepared statements, read: SET, DECLARE, FETCH, COPY … TO STDOUT, PREPARE, EXECUTE.
 
 Cursors go forward alone, since rows that were sent are kept by nobody.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from fff.errors import QueryError, Span
 from fff_cli.postgres.copying import CopyForm
-from fff_cli.postgres.dialect import Token, tokens, words
+from fff_cli.postgres.dialect import Token, said, tokens, words
+from fff_cli.postgres.parameters import ARRAYS, kind_named, rewritten
 
 _BACK = {"prior", "first", "last", "absolute", "relative", "backward"}
 #: As PostgreSQL took them before it took a list in brackets: option, and whether it has a value.
 _OLD_OPTIONS = {"csv": False, "binary": False, "header": False, "delimiter": True, "null": True, "quote": True, "escape": True, "encoding": True}  # fmt: skip
 
+_NUMBER = re.compile(r"[-+]?\s*(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_T = TypeVar("_T")
+_TEXT = 25
 
 _BEGIN, _END = {"begin", "start"}, {"commit", "end", "rollback", "abort"}
-_IDLE = {"discard": "DISCARD ALL", "deallocate": "DEALLOCATE", "listen": "LISTEN", "unlisten": "UNLISTEN", "reset": "RESET"} | {
+_IDLE = {"deallocate": "DEALLOCATE", "listen": "LISTEN", "unlisten": "UNLISTEN", "reset": "RESET"} | {
     "savepoint": "SAVEPOINT", "release": "RELEASE",
 }  # fmt: skip
 
@@ -30,6 +36,8 @@ def session_word(sql: str) -> str | None:
         return "BEGIN"
     if first in _END:
         return "ROLLBACK" if first in ("rollback", "abort") else "COMMIT"
+    if first == "discard":
+        return " ".join(words(sql)[:2]).upper()
     return "SET" if first == "set" else _IDLE.get(first)
 
 
@@ -70,6 +78,24 @@ class CopyOut:
     form: CopyForm
 
 
+@dataclass(frozen=True)
+class PrepareStatement:
+    """A query that is kept under a name. `kinds`: the types that its parameters are said to have, 0 for any."""
+
+    name: str
+    sql: str
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ExecuteStatement:
+    """A query that is kept under a name, run with these values, as texts."""
+
+    name: str
+    values: tuple[bytes | None, ...]
+
+
+PreparedCommand: TypeAlias = PrepareStatement | ExecuteStatement
 CursorCommand: TypeAlias = DeclareCursor | FetchRows | CloseCursor
 
 
@@ -87,6 +113,24 @@ def cursor_command(sql: str) -> CursorCommand | None:
             return None
     reader.end()
     return known
+
+
+def prepared_command(sql: str) -> PreparedCommand | None:
+    """What a PREPARE or EXECUTE says; None for other statements. Raises QueryError, CodedError, ValueError."""
+    reader = _Reader(sql)
+    match reader.one_of("prepare", "execute"):
+        case "prepare":
+            name = reader.name()
+            kinds = reader.listed(reader.kind) if reader.peek == "(" else ()
+            reader.need("as")
+            return PrepareStatement(name, " " * reader.start + sql[reader.start :], kinds)
+        case "execute":
+            run = ExecuteStatement(
+                reader.name(), reader.listed(reader.constant) if reader.peek == "(" else ()
+            )
+            reader.end()
+            return run
+    return None
 
 
 def copy_command(sql: str) -> CopyOut | None:
@@ -168,6 +212,14 @@ def _old_options(reader: _Reader) -> dict[str, str]:
     return options
 
 
+def _array(items: Sequence[bytes | None]) -> bytes:
+    """An array as PostgreSQL writes it."""
+    quoted = [
+        "NULL" if one is None else '"' + re.sub(r'(["\\])', r"\\\1", one.decode()) + '"' for one in items
+    ]
+    return ("{" + ",".join(quoted) + "}").encode()
+
+
 class _Reader:
     """The pieces of a statement, taken from its front. Methods raise QueryError."""
 
@@ -210,12 +262,12 @@ class _Reader:
     def need(self, word: str) -> None:
         """Take that piece."""
         if not self.one_of(word):
-            self._wrong(f"{word.upper()} is expected")
+            raise self._wrong(f"{word.upper()} is expected")
 
     def end(self) -> None:
         """There is no more."""
         if self.peek:
-            self._wrong("this is not understood")
+            raise self._wrong("this is not understood")
 
     def name(self) -> str:
         """A name as PostgreSQL folds it."""
@@ -238,15 +290,82 @@ class _Reader:
     def count(self) -> int:
         """How many rows."""
         if self.one_of("-"):
-            self._wrong("cursors go forward alone")
+            raise self._wrong("cursors go forward alone")
         self.one_of("+")
         digits = ""
         while self.peek.isdecimal():  # each digit is a piece
             digits += self.peek
             self._at += 1
         if not digits:
-            self._wrong("a number is expected")
+            raise self._wrong("a number is expected")
         return int(digits)
+
+    def listed(self, item: Callable[[], _T]) -> tuple[_T, ...]:
+        """What stands in brackets, one after another."""
+        self.need("(")
+        found: list[_T] = []
+        while not self.one_of(")"):
+            if found:
+                self.need(",")
+            found.append(item())
+        return tuple(found)
+
+    def kind(self) -> int:
+        """A type, by its number; 0 for `unknown`. What stands behind it in brackets tells nothing of a parameter."""
+        if self.one_of("pg_catalog"):
+            self.need(".")
+        name = self.name()
+        more = {"double": ("precision",), "character": ("varying",), "bit": ("varying",)}.get(name, ())
+        name += "".join(f" {word}" for word in more if self.one_of(word))
+        if self.peek == "(":
+            self.bracketed()
+        if name in ("timestamp", "time") and (zone := self.one_of("with", "without")):
+            self.need("time")
+            self.need("zone")
+            name += "tz" * (zone == "with")
+        found = kind_named(name)
+        if self.one_of("["):
+            self.need("]")
+            found = ARRAYS.get(found, ARRAYS[_TEXT])
+        return found
+
+    def constant(self) -> bytes | None:
+        """A constant, as a text; None for NULL."""
+        found = self._constant()
+        while self.one_of("::"):
+            found = rewritten(found, self.kind())
+        return found
+
+    def _constant(self) -> bytes | None:
+        number = _NUMBER.match(self.sql, self.start)
+        if number is not None:
+            while self._at < len(self._pieces) and self.start < number.end():
+                self._at += 1
+            return number[0].replace(" ", "").encode()
+        if word := self.one_of("null", "true", "false"):
+            return None if word == "null" else word.encode()
+        if self.one_of("array"):
+            self.need("[")
+            items: list[bytes | None] = []
+            while not self.one_of("]"):
+                if items:
+                    self.need(",")
+                items.append(self.constant())
+            return _array(items)
+        if self.peek == "cast" and self.after == "(":
+            self._at += 2
+            inner = self.constant()
+            self.need("as")
+            inner = rewritten(inner, self.kind())
+            self.need(")")
+            return inner
+        texts = ("text", "escaped", "dollar")
+        if self._at + 1 < len(self._pieces) and self._pieces[self._at + 1].kind in texts:
+            kind = self.kind()  # as in DATE '2020-01-01'
+            return rewritten(said(self._take("a text", *texts)).encode(), kind)
+        if self._at < len(self._pieces) and self._pieces[self._at].kind in texts:
+            return said(self._take("a text", *texts)).encode()
+        raise self._wrong("EXECUTE takes constants")
 
     def bracketed(self) -> tuple[int, int]:
         """What stands between the next bracket and its end."""
@@ -256,14 +375,13 @@ class _Reader:
             self._at += 1
             if depth == 0:
                 return begin, self._pieces[self._at - 1].start
-        self._wrong("a bracket has no end")
-        raise AssertionError
+        raise self._wrong("a bracket has no end")
 
     def _take(self, what: str, *kinds: str) -> Token:
         if self._at >= len(self._pieces) or self._pieces[self._at].kind not in kinds:
-            self._wrong(f"{what} is expected")
+            raise self._wrong(f"{what} is expected")
         self._at += 1
         return self._pieces[self._at - 1]
 
-    def _wrong(self, message: str) -> None:
-        raise QueryError(message, sql=self.sql, span=Span(self.start, max(self.start + 1, len(self.sql))))
+    def _wrong(self, message: str) -> QueryError:
+        return QueryError(message, sql=self.sql, span=Span(self.start, max(self.start + 1, len(self.sql))))

@@ -56,6 +56,13 @@ class Token:
 
 
 @dataclass(frozen=True)
+class Written:
+    """The value of a parameter as Spark's SQL writes it, which takes none of its type."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
 class Translated:
     """A statement in Spark's lexical rules, its parameters, and where its pieces stood: places there, places in the original.
 
@@ -195,14 +202,16 @@ class _Translation:
     def _spread(self) -> Iterator[tuple[str, object]]:
         """The parameters, those of lists one by one."""
         for name, value in self._params.items():
-            if isinstance(value, list):
-                yield from zip(_names(name, value), value, strict=True)
-            else:
-                yield name, value
+            several = (
+                zip(_names(name, value), value, strict=True) if isinstance(value, list) else [(name, value)]
+            )
+            yield from (one for one in several if not isinstance(one[1], Written))
 
     def _one(self, token: Token) -> str:
         name = parameter_name(parameter_number(token)) if token.kind == "number" else ""
         value = self._params.get(name)
+        if isinstance(value, Written):
+            return value.sql
         return f"array({_markers(name, value)})" if isinstance(value, list) else _spark(token)
 
     def _ahead(self, at: int) -> list[tuple[int, Token]]:
@@ -231,6 +240,11 @@ class _Translation:
             ahead = self._ahead(at)[:3]
             if [one.text.lower() for _, one in ahead[1:]] == ["::", "bytea"]:
                 return ahead[2][0] + 1, f"X'{bytes_written[1]}'"
+        value = self._params.get(parameter_name(parameter_number(token))) if token.kind == "number" else None
+        if isinstance(value, Written):  # of the type that is said behind it
+            ahead = self._ahead(at)[:3]
+            if [one.text.lower() for _, one in ahead[1:]] in (["::", "interval"], ["::", "bytea"]):
+                return ahead[2][0] + 1, value.sql
         begins = token.kind == "word" and token.text.lower() in ("offset", "fetch")
         return self._bounds(self._ahead(at)) if begins else None
 
@@ -336,7 +350,8 @@ def _names(name: str, values: Sequence[object]) -> list[str]:
 
 
 def _markers(name: str, values: Sequence[object]) -> str:
-    return ", ".join(f":{one}" for one in _names(name, values))
+    named = zip(_names(name, values), values, strict=True)
+    return ", ".join(value.sql if isinstance(value, Written) else f":{one}" for one, value in named)
 
 
 def _nothing(kind: str) -> str:
@@ -349,22 +364,27 @@ def _spark(token: Token) -> str:
     match token.kind:
         case "name":
             return "`" + text[1:-1].replace('""', '"').replace("`", "``") + "`"
-        case "text":
-            return _literal(text[1:-1].replace("''", "'"))
-        case "escaped":
-            plain = re.sub(
-                r"\\(.)|''",
-                lambda hit: _SPECIAL.get(hit[1], hit[1]) if hit[1] else "'",
-                text[2:-1],
-                flags=re.DOTALL,
-            )
-            return _literal(plain)
-        case "dollar":
-            edge = text.index("$", 1) + 1
-            return _literal(text[edge:-edge])
+        case "text" | "escaped" | "dollar":
+            return _literal(said(token))
         case "number":
             return ":" + parameter_name(int(text[1:]))
     return text
+
+
+def said(token: Token) -> str:
+    """What stands between the quotes of a text."""
+    text = token.text
+    if token.kind == "text":
+        return text[1:-1].replace("''", "'")
+    if token.kind == "escaped":
+        return re.sub(
+            r"\\(.)|''",
+            lambda hit: _SPECIAL.get(hit[1], hit[1]) if hit[1] else "'",
+            text[2:-1],
+            flags=re.DOTALL,
+        )
+    edge = text.index("$", 1) + 1
+    return text[edge:-edge]
 
 
 def _literal(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import re
 import struct
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from fff.errors import QueryError
 from fff.schema import ArrowType
 from fff_cli.postgres.dialect import (
     Token,
+    Written,
     listed,
     parameter_name,
     parameter_number,
@@ -31,6 +33,7 @@ from fff_cli.postgres.values import (
     INT2,
     INT4,
     INT8,
+    INTERVAL,
     JSON,
     NUMERIC,
     TEXT,
@@ -48,7 +51,7 @@ _NAMED = {
     "int2": INT2, "smallint": INT2, "int4": INT4, "int": INT4, "integer": INT4, "text": TEXT, "string": TEXT,
     "varchar": _VARCHAR, "json": JSON, "float4": FLOAT4, "real": FLOAT4, "float8": FLOAT8, "float": FLOAT8,
     "double": FLOAT8, "numeric": NUMERIC, "decimal": NUMERIC, "date": DATE, "timestamp": TIMESTAMP,
-    "timestamptz": TIMESTAMPTZ, "uuid": UUID, "oid": _OID, "name": _NAME,
+    "timestamptz": TIMESTAMPTZ, "uuid": UUID, "oid": _OID, "name": _NAME, "interval": INTERVAL,
 }  # fmt: skip
 #: The types of arrays by those of their elements.
 ARRAYS = {
@@ -94,6 +97,24 @@ def cast_kinds(sql: str) -> Iterator[tuple[int, int]]:
         if kind := _NAMED.get(name, 0):
             array = name != texts[place] or texts[place + 1 : place + 3] == ["[", "]"]
             yield parameter_number(piece), ARRAYS.get(kind, 0) if array else kind
+
+
+def kind_named(name: str) -> int:
+    """The type of that name, in lower case; 0 for `unknown`. Raises CodedError."""
+    kind = _NAMED.get(name.replace("double precision", "float8").replace("character varying", "varchar"), 0)
+    if not kind and name != "unknown":
+        raise CodedError("42704", f"type {name!r} is not known here")
+    return kind
+
+
+def rewritten(value: bytes | None, kind: int) -> bytes | None:
+    """A text as a value of a type is written, after a cast to it. Raises ValueError, ArithmeticError."""
+    if value is None or kind in _ELEMENTS:
+        return value
+    cast = parameter(value, kind, binary=False)
+    if isinstance(cast, Written):
+        return value
+    return str(cast).lower().encode() if isinstance(cast, bool) else str(cast).encode()
 
 
 def sample(kind: int) -> object:
@@ -159,6 +180,11 @@ def parameter(value: bytes | None, kind: int, binary: bool) -> object:
         return made(struct.unpack(form, value)[0])
     if kind == NUMERIC:
         return _decimal(value)
+    if kind == BYTEA:
+        return _bytes(value)
+    if kind == INTERVAL and len(value) == 16:
+        micros, days, months = struct.unpack(">qii", value)
+        return _interval(months, days * _DAY + micros)
     if kind == UUID and len(value) == 16:
         return str(uuid.UUID(bytes=value))
     if kind in (0, TEXT, _VARCHAR, _BPCHAR, _NAME, _UNKNOWN, _CHAR, JSON):
@@ -196,6 +222,56 @@ def _listed(text: str, element: int) -> list[object]:
     ]
 
 
+def _bytes(value: bytes) -> Written:
+    return Written(f"X'{value.hex()}'")
+
+
+def _bytes_from_text(text: str) -> Written:
+    r"""As PostgreSQL writes them: `\x00ff`, or with `\377` and `\\` among characters. Raises ValueError."""
+    if text.startswith("\\x"):
+        return _bytes(bytes.fromhex(text[2:]))
+    plain = text.encode()
+    if re.fullmatch(rb"(?:[^\\]|\\\\|\\[0-3][0-7]{2})*", plain, re.DOTALL) is None:
+        raise ValueError(f"{text!r} is no bytea")
+    octal = re.compile(rb"\\(\\|[0-7]{3})")
+    return _bytes(octal.sub(lambda hit: hit[1] if hit[1] == b"\\" else bytes([int(hit[1], 8)]), plain))
+
+
+def _interval(months: int, micros: int) -> Written:
+    """Spark knows intervals of months, and others of days and less; those of both are none. Raises CodedError."""
+    if months and micros:
+        raise CodedError("0A000", "an interval has either years and months, or days and less")
+    sign = "-" if months < 0 or micros < 0 else ""
+    if months:
+        return Written("INTERVAL '{}{}-{}' YEAR TO MONTH".format(sign, *divmod(abs(months), 12)))
+    days, rest = divmod(abs(micros), _DAY)
+    seconds, micros = divmod(rest, 1_000_000)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{micros:06}"
+    return Written(f"INTERVAL '{sign}{days} {clock}' DAY TO SECOND")
+
+
+def _interval_from_text(text: str) -> Written:
+    """As PostgreSQL writes them, `1 year 2 mons` or `3 days -04:05:06.7`, and as other clients do. Raises ValueError, CodedError."""
+    months, micros = Decimal(0), Decimal(0)
+    beside = _SPAN_PART.sub("", text.lower())
+    if not re.fullmatch(r"[@,\s]*(?:ago)?\s*", beside) or not _SPAN_PART.search(text.lower()):
+        raise ValueError(f"{text!r} is no interval")
+    for one in _SPAN_PART.finditer(text.lower()):
+        if one["hours"]:
+            clock = (int(one["hours"]) * 60 + int(one["minutes"])) * 60 + Decimal(one["seconds"] or 0)
+            micros += clock * 1_000_000 * (-1 if one["sign"] == "-" else 1)
+            continue
+        number, size = Decimal(one["number"]), _UNITS.get(one["unit"])
+        if size is None:
+            raise ValueError(f"{one['unit']!r} is no unit of an interval")
+        months += number * size if size < 0 else 0
+        micros += number * size if size > 0 else 0
+    ago = -1 if "ago" in beside else 1
+    if months % 1:
+        raise ValueError(f"{text!r} has parts of months")
+    return _interval(-int(months) * ago, int(micros) * ago)
+
+
 def _truth(text: str) -> bool:
     if text.lower() in ("t", "true", "on", "yes", "y", "1"):
         return True
@@ -217,6 +293,18 @@ def _same(value: Any) -> Any:
     return value
 
 
+_DAY = 86_400_000_000
+#: Microseconds of the units of intervals; of those that are months, how many, as a negative number.
+_UNITS = {
+    word: size for words, size in {
+    "us usec usecs microsecond microseconds": 1, "ms msec msecs millisecond milliseconds": 1_000,
+    "s sec secs second seconds": 1_000_000, "m min mins minute minutes": 60_000_000, "h hr hrs hour hours": 3_600_000_000,
+    "d day days": _DAY, "w week weeks": 7 * _DAY, "mon mons month months": -1, "y yr yrs year years": -12,
+    }.items() for word in words.split()
+}  # fmt: skip
+_SPAN_PART = re.compile(
+    r"(?P<sign>[-+]?)(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>[-+]?\d+(?:\.\d+)?)\s*(?P<unit>[a-z]+)",
+)
 _FROM_TEXT: dict[int, Callable[[str], object]] = {
     BOOL: _truth,
     INT2: int,
@@ -229,6 +317,8 @@ _FROM_TEXT: dict[int, Callable[[str], object]] = {
     DATE: dt.date.fromisoformat,
     TIMESTAMP: _moment,
     TIMESTAMPTZ: _moment,
+    BYTEA: _bytes_from_text,
+    INTERVAL: _interval_from_text,
 }
 _FROM_BINARY: dict[int, tuple[str, Callable[[Any], object]]] = {
     BOOL: (">?", _same),
@@ -243,10 +333,12 @@ _FROM_BINARY: dict[int, tuple[str, Callable[[Any], object]]] = {
     TIMESTAMPTZ: (">q", _from_micros(dt.UTC)),
 }
 _SAMPLES: Mapping[int, object] = {
+    BYTEA: Written("X''"), INTERVAL: Written("INTERVAL '1' DAY"),
     BOOL: True, INT2: 1, INT4: 1, INT8: 1, FLOAT4: 1.0, FLOAT8: 1.0, NUMERIC: Decimal(1),
     DATE: dt.date(2000, 1, 1), TIMESTAMP: dt.datetime.fromisoformat("2000-01-01"), TIMESTAMPTZ: dt.datetime(2000, 1, 1, tzinfo=dt.UTC),
 }  # fmt: skip
 _SPARK = {
     BOOL: "boolean", INT2: "smallint", INT4: "int", INT8: "bigint", FLOAT4: "float", FLOAT8: "double",
     NUMERIC: "decimal(38, 18)", DATE: "date", TIMESTAMP: "timestamp_ntz", TIMESTAMPTZ: "timestamp",
+    BYTEA: "binary",
 }  # fmt: skip

@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from fff.errors import FFFError, UsageError
-from fff_cli.postgres.commands import DeclareCursor, FetchRows
+from fff.schema import ArrowType
+from fff_cli.postgres.commands import (
+    DeclareCursor,
+    FetchRows,
+    PrepareStatement,
+    copy_command,
+    cursor_command,
+    session_word,
+)
 from fff_cli.postgres.copying import CopyForm
-from fff_cli.postgres.dialect import pieces
+from fff_cli.postgres.dialect import asks_the_catalog, parameter_name, parameters_in, pieces, words
 from fff_cli.postgres.error_codes import CodedError
+from fff_cli.postgres.parameters import guessed, kinds_told, parameter, spark_type
+from fff_cli.serve.queries import Queries
 
 Batch: TypeAlias = pa.RecordBatch
 Schema: TypeAlias = pa.Schema
+ArrowTable: TypeAlias = pa.Table
 
 ROWS_AT_ONCE = 2_000
+
+
+class DoorServices(Protocol):
+    """What stands behind every session."""
+
+    queries: Queries
+
+    async def catalog(self, sql: str) -> ArrowTable:
+        """The rows of a statement about PostgreSQL's own tables."""
+
+    async def columns_of(self, sql: str, params: Mapping[str, object]) -> Schema:
+        """The columns that a statement's result will have; no table is read."""
+
+    async def parameter_types(self, sql: str) -> Mapping[int, ArrowType]:
+        """The types that values of `$1` and the like should have, where the statement tells."""
+
+    def internal(self, error: BaseException) -> FFFError:
+        """What a client hears of a bug."""
 
 
 @dataclass
@@ -40,6 +69,34 @@ class SentAhead:
     def kind(self, number: int) -> int:
         """The type of a parameter, from 1; 0 where nothing tells it."""
         return self.said(number) or (self.told or {}).get(number, 0)
+
+    @property
+    def parameters(self) -> int:
+        """How many it has. Those of what it keeps under a name are not its own."""
+        return 0 if words(self.sql)[:1] == ["prepare"] else parameters_in(self.sql)
+
+    async def learn(self, types: Callable[[str], Awaitable[Mapping[int, ArrowType]]]) -> None:
+        """What the parameters are, of those whose client has not said it; `types` knows Spark's SQL."""
+        if self.told is not None or all(self.said(at) for at in range(1, self.parameters + 1)):
+            return
+        copied, command = copy_command(self.sql), cursor_command(self.sql)
+        sql = copied.sql if copied else command.sql if isinstance(command, DeclareCursor) else self.sql
+        asks = session_word(sql) is None and not asks_the_catalog(sql)
+        self.told = await kinds_told(sql, types if asks else None)
+
+    def params(self, values: Sequence[bytes | None], binary: Sequence[bool]) -> dict[str, object]:
+        """The values of the parameters, by what they are called in Spark's SQL, once their types are known."""
+        return {
+            parameter_name(at): (parameter if self.said(at) else guessed)(
+                value, self.kind(at), binary[at - 1]
+            )
+            for at, value in enumerate(values, 1)
+            if at <= self.parameters
+        }
+
+    def elements(self) -> dict[str, str]:
+        """What the elements of those that are arrays are called there."""
+        return {parameter_name(at): spark_type(self.kind(at)) for at in range(1, self.parameters + 1)}
 
 
 @dataclass
@@ -119,6 +176,15 @@ class SessionPortals:
         if name not in self.prepared:
             raise CodedError("26000", f"no statement {name!r} is prepared")
         return self.prepared[name]
+
+    def new(self, command: PrepareStatement) -> SentAhead:
+        """What a PREPARE is to keep. Raises CodedError where there is one of its name, QueryError where it is no query."""
+        if command.name in self.prepared:
+            raise CodedError("42P05", f"a statement {command.name!r} is prepared already")
+        others = ("prepare", "execute", "declare", "fetch", "move", "close", "copy")
+        if session_word(command.sql) is not None or (words(command.sql) or others)[0] in others:
+            raise CodedError("42601", "only a query can be prepared")
+        return SentAhead(command.sql, command.kinds)
 
     def forget(self, sql: str) -> None:
         """DEALLOCATE of one, or of all. Raises CodedError."""

@@ -10,21 +10,23 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from fff.errors import FFFError, QueryError, UsageError
-from fff.schema import ArrowType
 from fff.structs import replace
 from fff_cli.postgres import wire
 from fff_cli.postgres.commands import (
     CloseCursor,
     CursorCommand,
     DeclareCursor,
+    ExecuteStatement,
     FetchRows,
+    PreparedCommand,
     copy_command,
     cursor_command,
+    prepared_command,
     session_word,
 )
 from fff_cli.postgres.copying import CopyForm
@@ -32,17 +34,17 @@ from fff_cli.postgres.dialect import (
     Translated,
     asks_the_catalog,
     parameter_name,
-    parameters_in,
     statements,
     translated,
     words,
 )
 from fff_cli.postgres.error_codes import CodedError, code_of, remarks_on
-from fff_cli.postgres.parameters import filled, guessed, kinds_told, parameter, sample, spark_type
+from fff_cli.postgres.parameters import filled, sample
 from fff_cli.postgres.portals import (
     ROWS_AT_ONCE,
     Answering,
     BoundStatement,
+    DoorServices,
     SentAhead,
     SessionPortals,
 )
@@ -50,32 +52,13 @@ from fff_cli.postgres.settings import REPORTED, SETTINGS, SessionSettings, start
 from fff_cli.postgres.values import TEXT, as_described, cells, wire_type
 from fff_cli.postgres.wire import Body, ProtocolError, Remark
 from fff_cli.serve.hints import advised
-from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, asked_query
+from fff_cli.serve.queries import AskedQuery, ServedQuery, asked_query
 
 Batch: TypeAlias = pa.RecordBatch
 Schema: TypeAlias = pa.Schema
-ArrowTable: TypeAlias = pa.Table
 
 _UNTAKEN_S = 60.0  # that a client may take nothing of its answer
 _WAITING = 64  # messages that a client may send ahead
-
-
-class DoorServices(Protocol):
-    """What stands behind every session."""
-
-    queries: Queries
-
-    async def catalog(self, sql: str) -> ArrowTable:
-        """The rows of a statement about PostgreSQL's own tables."""
-
-    async def columns_of(self, sql: str, params: Mapping[str, object]) -> Schema:
-        """The columns that a statement's result will have; no table is read."""
-
-    async def parameter_types(self, sql: str) -> Mapping[int, ArrowType]:
-        """The types that values of `$1` and the like should have, where the statement tells."""
-
-    def internal(self, error: BaseException) -> FFFError:
-        """What a client hears of a bug."""
 
 
 class PostgresSession:
@@ -210,33 +193,15 @@ class PostgresSession:
         prepared = self._portals.known(statement)
         forms = body.int16s()
         values = [body.value() for _ in range(body.int16())]
-        most = parameters_in(prepared.sql)
-        if len(values) < most:
-            raise UsageError(f"{most} values are needed, not {len(values)}")
+        if len(values) < prepared.parameters:
+            raise UsageError(f"{prepared.parameters} values are needed, not {len(values)}")
         binary = [one == 1 for one in (forms if len(forms) > 1 else (forms or [0]) * len(values))]
-        await self._learn_kinds(prepared)
-        params = {
-            parameter_name(at): (parameter if prepared.said(at) else guessed)(
-                value, prepared.kind(at), binary[at - 1]
-            )
-            for at, value in enumerate(values, 1)
-            if at <= most
-        }
-        portal = self._bound(prepared.sql, params, body.int16s())
-        portal.elements = {parameter_name(at): spark_type(prepared.kind(at)) for at in range(1, most + 1)}
+        await prepared.learn(self._host.parameter_types)
+        portal = self._bound(prepared.sql, prepared.params(values, binary), body.int16s())
+        portal.elements = prepared.elements()
         portal.described = prepared.schema
         await self._portals.open(name, portal)
         self._send(wire.BOUND)
-
-    async def _learn_kinds(self, prepared: SentAhead) -> None:
-        """What the parameters of a statement are, of those whose client has not said it."""
-        count = parameters_in(prepared.sql)
-        if prepared.told is not None or all(prepared.said(at) for at in range(1, count + 1)):
-            return
-        copied, command = copy_command(prepared.sql), cursor_command(prepared.sql)
-        sql = copied.sql if copied else command.sql if isinstance(command, DeclareCursor) else prepared.sql
-        asks = session_word(sql) is None and not asks_the_catalog(sql)
-        prepared.told = await kinds_told(sql, self._host.parameter_types if asks else None)
 
     @staticmethod
     def _bound(sql: str, params: Mapping[str, object], formats: Sequence[int]) -> BoundStatement:
@@ -249,11 +214,10 @@ class PostgresSession:
         kind, name = body.take(1), body.text()
         if kind == b"S":
             prepared = self._portals.known(name)
-            await self._learn_kinds(prepared)
-            kinds = [prepared.kind(at) for at in range(1, parameters_in(prepared.sql) + 1)]
+            await prepared.learn(self._host.parameter_types)
+            kinds = [prepared.kind(at) for at in range(1, prepared.parameters + 1)]
             self._send(wire.parameters([kind or TEXT for kind in kinds]))
-            samples = {parameter_name(at): sample(kind) for at, kind in enumerate(kinds, 1)}
-            schema = prepared.schema = await self._columns_ahead(prepared.sql, samples)
+            schema = prepared.schema = await self._columns_ahead(prepared)
             portal = BoundStatement(prepared.sql)
         else:
             portal = self._portals.opened(name)
@@ -261,16 +225,22 @@ class PostgresSession:
             schema = None if portal.copy else portal.described or await portal.answer.schema()
         self._send(wire.NO_ROWS if schema is None else wire.columns(self._described(schema, portal)))
 
-    async def _columns_ahead(self, sql: str, samples: Mapping[str, object]) -> Schema | None:
+    async def _columns_ahead(self, prepared: SentAhead) -> Schema | None:
         """The columns of a statement whose values are not known yet, but such as they will be."""
+        sql = prepared.sql
         if not sql or session_word(sql) is not None or copy_command(sql) is not None:
             return None
+        kept = prepared_command(sql)
+        if kept is not None:
+            known = self._portals.known(kept.name) if isinstance(kept, ExecuteStatement) else None
+            return None if known is None else await self._columns_ahead(known)
         command = cursor_command(sql)
         if command is not None:
             shown = isinstance(command, FetchRows) and command.word == "FETCH"
             return await self._portals.cursor(str(command.name)).schema() if shown else None
         if self._settings.shown(sql) is None and not asks_the_catalog(sql):
-            text = translated(sql, samples)
+            kinds = enumerate(map(prepared.kind, range(1, prepared.parameters + 1)), 1)
+            text = translated(sql, {parameter_name(at): sample(kind) for at, kind in kinds})
             return await self._host.columns_of(text.sql, text.params)
         answer = self._answering(sql, {})
         try:
@@ -371,7 +341,7 @@ class PostgresSession:
             raise CodedError("25P02", "the transaction has failed: end it first, by ROLLBACK")
         if word is not None:
             done = self._obey(sql, word)
-            if word == "DISCARD ALL":
+            if word in ("DISCARD", "DISCARD ALL"):
                 await self._portals.close_cursor(None)
             yield done
             return
@@ -383,6 +353,11 @@ class PostgresSession:
         command = cursor_command(sql)
         if command is not None:
             async for part in self._on_cursor(command, params, elements):
+                yield part
+            return
+        kept = prepared_command(sql)
+        if kept is not None:
+            async for part in self._on_prepared(kept):
                 yield part
             return
         if asks_the_catalog(sql):
@@ -397,7 +372,8 @@ class PostgresSession:
     async def _asked(self, text: Translated) -> AsyncGenerator[Batch | str]:
         rows = 0
         try:
-            async with self._queries.begun(self._client, self._question(text)) as query:
+            asked = self._question(text)
+            async with self._queries.begun(self._client, asked, connection=self._writer) as query:
                 self._running = query
                 try:
                     async with contextlib.aclosing(query.events(snapshots=False)) as events:
@@ -416,7 +392,28 @@ class PostgresSession:
             raise
         yield f"SELECT {rows}"
 
-    # Cursors
+    # Cursors, and statements that are kept under a name
+
+    async def _on_prepared(self, command: PreparedCommand) -> AsyncGenerator[Batch | str]:
+        if not isinstance(command, ExecuteStatement):
+            prepared = self._portals.new(command)
+            await prepared.learn(self._host.parameter_types)
+            await self._columns_ahead(prepared)  # what is wrong with it is told now
+            self._portals.prepared[command.name] = prepared
+            yield "PREPARE"
+            return
+        prepared, given = self._portals.known(command.name), len(command.values)
+        count = max(prepared.parameters, len(prepared.kinds))
+        if given != count:
+            raise CodedError("42601", f"statement {command.name!r} has {count} parameters, not {given}")
+        await prepared.learn(self._host.parameter_types)
+        params = prepared.params(command.values, [False] * given)
+        try:
+            async for part in self._parts(prepared.sql, params, prepared.elements()):
+                yield part
+        except QueryError as error:
+            error.span = None  # its place is in another statement
+            raise
 
     async def _on_cursor(
         self, command: CursorCommand, params: Mapping[str, object], elements: Mapping[str, str]
@@ -461,7 +458,7 @@ class PostgresSession:
                     self._send(Remark("01000", warning, severity="WARNING").encoded())
             case "RESET":
                 self._settings.reset(sql)
-            case "DISCARD ALL":
+            case "DISCARD" | "DISCARD ALL":
                 self._settings.reset()
                 self._portals.prepared.clear()
             case "DEALLOCATE":

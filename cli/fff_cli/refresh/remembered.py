@@ -82,6 +82,7 @@ def check(arguments: QueryArguments, form: str) -> None:
         "--checkpoint": arguments.checkpoint,
         "--record": arguments.record,
         "--replay": arguments.replay,
+        "--no-cache": True if arguments.cache is False else None,
     }
     for name, value in excluded.items():
         if value is not None:

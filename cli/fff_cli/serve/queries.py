@@ -334,10 +334,11 @@ class Queries:
 
     @asynccontextmanager
     async def begun(
-        self, client: str, asked: AskedQuery, *, refresh: bool = False
+        self, client: str, asked: AskedQuery, *, connection: object, refresh: bool = False
     ) -> AsyncIterator[ServedQuery]:
         """A query of a client, ready to run; it counts as under way until the context is left.
 
+        Clients take turns at the limits of sources, and those that share a token by their connections.
         Raises QueryError, UsageError, SourceError, TooManyQueries.
         """
         if len(self.of(client)) >= self.limits.concurrent:
@@ -348,7 +349,7 @@ class Queries:
         query = ServedQuery(client, asked)
         budget = Budget.of(asked.options.max_requests, asked.options.budget)
         self._running[query.id] = query
-        ASKER.set(client)  # of all that this task sends
+        ASKER.set(client or f"connection {id(connection)}")  # of all that this task sends
         try:
             try:
                 async with asyncio.timeout(asked.options.deadline):

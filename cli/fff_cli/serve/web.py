@@ -194,7 +194,10 @@ class WebDoor:
         body = await _json_of(request)
         asked = asked_query(body, self._queries.limits)
         framing = _framing(kind, asked, body)
-        async with self._queries.begun(self._client_of(request), asked, refresh=kind == EVENTS) as query:
+        begun = self._queries.begun(
+            self._client_of(request), asked, connection=request.transport, refresh=kind == EVENTS
+        )
+        async with begun as query:
             reply = web.StreamResponse(
                 headers={
                     "Content-Type": framing.content_type,
