@@ -111,8 +111,8 @@ min_by:/p:? min_by:/p/bxtTnapr:a minute:byhilfdmxapr:i mod:bxtTnapr/bxtTnapr:?
 monotonically_increasing_id:-:l month:byhilfdmxapr:i monthname:byhilfdmxapr:s
 months_between:byhilfdmxapr/byhilfdmxapr:d months_between:byhilfdmxapr/byhilfdmxapr/yhilfdmxtTnapr:d
 named_struct:-:r nanvl:bxtTnapr/bxtTnapr:? negative:bxtTnapr:? next_day:byhilfdmxapr/apr:t now:-:T
-ntile:S:i ntile:-:i nullifzero:bxtTnapr:? octet_length:apr:i overlay:xapr/xapr/bxtTnapr:s
-overlay:xapr/xapr/bxtTnapr/bxtTnapr:s parse_json:byhilfdmxtTnapr:?
+ntile:S:i ntile:-:i nullifzero:bxtTnapr:? octet_length:apr:i overlay:apr/apr/bxtTnapr:?
+overlay:apr/apr/bxtTnapr/bxtTnapr:? parse_json:byhilfdmxtTnapr:?
 parse_url:byhilfdmxtTnapr/byhilfdmxtTnapr:s
 parse_url:byhilfdmxtTnapr/byhilfdmxtTnapr/byhilfdmxtTnapr:s percent_rank::d percent_rank:-:d
 percentile:bxapr/:? percentile:bxapr/bxpr/bfdmsSxapr:? percentile_approx:bxapr/bxtTnpr:?
