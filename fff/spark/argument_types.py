@@ -180,9 +180,8 @@ class Prober:
         for places in {*combinations(range(count), 1), tuple(range(count))}:
             ask([(_with(nulls, places, one), _marked(blanks, places, kind)) for kind, one in every])
         tried = sorted({witnesses[0], witnesses[-1]}) if count > 1 and witnesses else []
-        pairs = combinations(
-            range(count), 2 if count > _PAIR else 1
-        )  # which want to be of one type, as texts or bytes
+        # Two may want to be of one type, as texts or bytes.
+        pairs = combinations(range(count), 2 if count > _PAIR else 1)
         for places in {*combinations(range(count), 1), *pairs, tuple(range(count))} if tried else ():
             left = [
                 (kind, one)
