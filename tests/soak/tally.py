@@ -227,6 +227,12 @@ With no wrong run in n, the true share of wrong runs is at most 3/n, with a conf
 |---|---|---|---|---|---|---|---|---|---|
 {tally}
 
+## Random statements in the core
+
+`python -m tests.fuzz SEED --seconds N` plays random statements by the core alone, with the answers, failures, orders and policies that a seed draws, against an oracle ([fuzzing.md](fuzzing.md)).
+Beside the 20,000 that `make slow` plays from a fresh seed, 120,000 were played on 43bbf67cd (276,107 runs, from seeds 12000000 and 22000000 on). Three were wrong: two by one mistake of the engine, where
+two mirrors in windows had both failed and brought all of a table together, one by the harness. On the mended core (c6f7611a) 80,000 others (184,126 runs, from 32000000 and 42000000 on): 0 wrong, hence at most 3.8e-05 of statements.
+
 ## Kills
 
 `tests/cli/test_kills.py` kills real processes at {kills} moments (`FFF_KILLS`), a third of them each at a request, at a write to the disk, and by a simulated power cut that loses what was not synced,
