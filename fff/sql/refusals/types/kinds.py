@@ -130,7 +130,7 @@ def _differ(one: ArrowType, other: ArrowType) -> bool:
 
 
 def are_apart(form: str, one: ArrowType | None, other: ArrowType | None) -> bool:
-    """Whether a form brings two types together in no case, those of parts among them; `alike`: without rounding.
+    """Whether a form brings two types together in no case, those of parts among them; `alike`: without rounding, `==`: so, too, and whatever the fields of structs are called.
 
     A field of a struct has no name where that is not known, and is of the type of NULL where that is not.
     """

@@ -246,9 +246,8 @@ class OffsetPaginator:
         self._most = 0  # the largest total that was told meanwhile
         self._at_end = False  # all before that end has been asked for, and nothing behind it
         self._fixed = False  # that end is one of a part, or has been passed already
-        self._honoured = (
-            False  # the first page was as long as asked for, so a shorter one is probably the last
-        )
+        # The first page was as long as asked for, so that a shorter one may be the last.
+        self._honoured = False
 
     @property
     def param(self) -> str | None:
