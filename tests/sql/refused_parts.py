@@ -14,6 +14,7 @@ REFUSED = [
     ("SELECT concat(arr, 'x') FROM n", "'x'"),
     ("SELECT arr || array(DATE '2020-01-01') FROM n", "arr || array(DATE '2020-01-01')"),
     ("SELECT arr = array('1') FROM n", "arr = array('1')"),
+    ("SELECT arr = array(1.5) FROM n", "arr = array(1.5)"),
     ("SELECT coalesce(arr, array(DATE '2020-01-01')) FROM n", "array(DATE '2020-01-01')"),
     ("SELECT flatten(arr) FROM n", "arr"),
     ("SELECT array_max(array(m)) FROM n", "array(m)"),

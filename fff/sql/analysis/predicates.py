@@ -41,12 +41,13 @@ from fff.sql.scalars.coercion import (
     STRING,
     VOID,
     common,
+    is_decimal,
     is_float,
     is_integer,
     type_name,
 )
 from fff.sql.scalars.coercion import cast as cast_to
-from fff.sql.scalars.collections.functions import check_compared
+from fff.sql.scalars.collections.functions import check_compared, has_part
 from fff.sql.scalars.naming.names import Columns
 from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.translate import Scalars
@@ -319,6 +320,10 @@ def _ranked(operator: Operator, values: Sequence[Typed]) -> Expr | None:
         return None
     sides, kind = common(values)
     check_compared("a comparison", kind, floats=True)
+    if len(set(known)) > 1 and has_part(
+        kind, is_decimal
+    ):  # inside others Spark compares those of one type alone
+        raise LeftToSparkError(f"compares {' with '.join(map(type_name, known))}")
     if kind == MONTHS:
         months = [intervals.count_of(side) for side in sides]
         if None in months:

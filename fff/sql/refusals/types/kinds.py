@@ -160,4 +160,7 @@ def are_apart(form: str, one: ArrowType | None, other: ArrowType | None) -> bool
     if form not in {"alike", "=="}:
         return outcome("coalesce" if form == "union" else form, *kinds) == REFUSED
     # Maps are alike where their types are, which is Spark's to say.
-    return kinds in {"mf", "fm", "md", "dm"} or (kinds != "pp" and outcome("greatest", *kinds) == REFUSED)
+    near = "fdyhil" if form == "==" else "fd"  # what holds the values of decimals too, or is held by them
+    return sorted(kinds) in [sorted(f"m{other}") for other in near] or (
+        kinds != "pp" and outcome("greatest", *kinds) == REFUSED
+    )
