@@ -387,6 +387,34 @@ def taken(texts: Iterable[str], data: pa.Table, java: int | None = None) -> Iter
         yield Taken(text, value, evaluate_rows(value.expr, resolve, data.num_rows))
 
 
+def apart(case: Taken, data: pa.Table, cut: int) -> list[str]:
+    """Where an expression says other things of some rows than it says of them among all: of none, of the first few, of the others."""
+    columns = [column.combine_chunks() for column in data.columns]
+    wrong = []
+    for start, end in ((0, 0), (0, cut), (cut, data.num_rows)):
+        own = [column.slice(start, end - start) for column in columns]
+        try:
+            found = evaluate_rows(case.value.expr, lambda column, own=own: own[column.index], end - start)
+        except Exception as error:  # noqa: BLE001 - told like any other difference
+            wrong.append(f"{case.text}: of rows {start} to {end}: {type(error).__name__}: {error}")
+            continue
+        said, among_all = (
+            _said(one, *part) for one, part in ((found, (0, end - start)), (case.found, (start, end)))
+        )
+        if said != among_all:
+            wrong.append(f"{case.text}: of rows {start} to {end}: {said} instead of {among_all}")
+    return wrong
+
+
+ROWS_SHOWN = 1_000
+
+
+def _said(found: Evaluated, start: int, end: int) -> str:
+    failed = [] if found.failed is None else found.failed.rows[start:end].tolist()
+    values = found.values[start:end].to_string(window=ROWS_SHOWN, container_window=ROWS_SHOWN)
+    return f"{values}{failed if any(failed) else ''}"
+
+
 class Asked(Protocol):
     """Spark, as far as it is asked here."""
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from property_scalars import Taken, differences, not_raised, taken, written
+from property_scalars import Taken, apart, differences, not_raised, taken, written
 from property_values import LEFT, rows
 from written_texts import written_text
 
@@ -34,6 +34,8 @@ ROUND, ROWS = 600, 60
 COMPILED = 40
 #: Of the expressions that fail on some row, one in so many is asked whether Spark fails there, too.
 _RAISED = 30
+#: Of those that are taken, one in so many is asked about some of the rows alone, too.
+_ALONE = 4
 _NAMES = (
     *FUNCTIONS,
     *SYNONYMS,
@@ -325,6 +327,8 @@ class Sweep:
                 continue  # is refused, or left to Spark's own grammar
             except Exception as error:  # noqa: BLE001 - told like any other difference
                 wrong.append(f"{text}: {type(error).__name__}: {error}")
+        for case in rng.sample(cases, len(cases) // _ALONE):
+            wrong += apart(case, data, rng.choice((1, 7, ROWS - 1)))
         failing = [case for case in cases if case.found.failed is not None]
         self.written += len(texts)
         self.taken += len(cases)

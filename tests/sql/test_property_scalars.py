@@ -18,7 +18,7 @@ import property_scalars
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from property_scalars import Taken, differences, not_raised, plain, taken, translated, written
+from property_scalars import Taken, apart, differences, not_raised, plain, taken, translated, written
 from property_values import rows
 from scalar_sweep import Sweep
 
@@ -60,6 +60,24 @@ def test_frozen_values() -> None:
 
 
 @pytest.mark.slow
+def test_rows_by_themselves_say_what_they_say_among_all(fixed: tuple[pa.Table, list[Taken]]) -> None:
+    data = rows(random.Random("apart"), 20)
+    constant_beside = [
+        "pow(d, 0.5)",
+        "log(2, d)",
+        "make_date(i, 1, 2)",
+        "width_bucket(d, 0D, 9D, 3L)",
+        "m * 1.5",
+    ]
+    known = [(one, data) for one in taken([*FROZEN["values"], *constant_beside], data)]
+    wrong = [
+        told
+        for one, among in (*known, *((one, fixed[0]) for one in fixed[1]))
+        for told in apart(one, among, 1)
+    ]
+    assert not wrong, wrong[:3]
+
+
 def test_the_engine_takes_a_fair_share(fixed: tuple[pa.Table, list[Taken]]) -> None:
     assert len(fixed[1]) > SHARE * FEW
     failing = [case for case in fixed[1] if case.found.failed is not None]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import numpy_mask
-from fff.dataflow.kernels.values import Value, column
+from fff.dataflow.kernels.values import Value, column, length_of
 from fff.schema import ArrowType
 
 _MOST = 76
@@ -24,7 +24,7 @@ _FEWEST = 4
 
 def sides(left: Value, right: Value) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Both as columns, and where the right one is zero; there it is 1."""
-    length = max((len(one) for one in (left, right) if isinstance(one, pa.Array)), default=1)
+    length = length_of((left, right))
     one, other = (column(side, length) for side in (left, right))
     zero = pc.equal(other, pa.scalar(Decimal(0), other.type))
     wide = pa.decimal256(_MOST, other.type.scale)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fff.dataflow.arrays import Bools, Int64
 from fff.dataflow.kernels import texts
 from fff.dataflow.kernels.arithmetic import tried
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, length_of
 from fff.dataflow.kernels.written.clock_patterns import DAY_NAMES, MONTH_NAMES
 from fff.schema import ArrowType
 
@@ -162,7 +162,7 @@ def _next_day(args: Sequence[Value], _: ArrowType) -> Value:
 
 def _made(args: Sequence[Value], _: ArrowType) -> Value | Partial:
     """A date of its year, month and day."""
-    length = max(len(one) if isinstance(one, pa.Array) else 1 for one in args)
+    length = length_of(args)
     parts = [_whole(column(one, length)) for one in args]
     year, month, day = (count for count, _ in parts)
     mask = parts[0][1] | parts[1][1] | parts[2][1]

@@ -103,6 +103,11 @@ def of_type(values: pa.Array, kind: ArrowType) -> pa.Array:
     return values if values.type == kind else values.cast(kind)
 
 
+def length_of(args: Sequence[Value]) -> int:
+    """For how many rows these are: one where all are constants."""
+    return next((len(one) for one in args if isinstance(one, pa.Array)), 1)
+
+
 def as_array(value: Value) -> pa.Array:
     """A value as a column, of one row where it is a constant."""
     return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value

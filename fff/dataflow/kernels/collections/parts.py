@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
-from fff.dataflow.kernels.values import Value, column
+from fff.dataflow.kernels.values import Value, column, length_of
 from fff.schema import ArrowType
 from fff.structs import Struct
 
@@ -100,7 +100,7 @@ def made_map(keys: pa.Array, values: pa.Array, lengths: Int64, valid: Bools, kin
 
 def aligned(args: Sequence[Value]) -> list[pa.Array]:
     """All as columns, of as many rows as the longest has."""
-    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
+    length = length_of(args)
     return [column(one, length) for one in args]
 
 

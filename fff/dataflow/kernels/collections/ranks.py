@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Int64
 from fff.dataflow.kernels.collections.parts import Parts, is_list
-from fff.dataflow.kernels.values import Kernel, Value, as_array, column
+from fff.dataflow.kernels.values import Kernel, Value, as_array, column, length_of
 from fff.schema import ArrowType
 
 _COMPARE = {
@@ -81,14 +81,14 @@ def identical(args: Sequence[Value], _: ArrowType) -> Value:
 
 
 def _ranked(args: Sequence[Value]) -> list[Int64]:
-    length = max((len(one) for one in args[:2] if isinstance(one, pa.Array)), default=1)
+    length = length_of(args[:2])
     ranked = together(*(as_array(one) for one in args[:2]))
     return [np.broadcast_to(one, length) for one in ranked]
 
 
 def extreme(args: Sequence[Value], kind: ArrowType, *, greatest: bool) -> Value:
     """The greatest or least of what is not NULL; of equal ones the first."""
-    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
+    length = length_of(args)
     columns = [column(one, length) for one in args]
     ranked = np.stack(together(*columns))
     best = ranked.argmax(0) if greatest else np.where(ranked < 0, np.iinfo(np.int64).max, ranked).argmin(0)

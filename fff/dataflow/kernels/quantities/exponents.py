@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fff.dataflow.kernels.values import Kernel, Value, as_array
+from fff.dataflow.kernels.values import Kernel, Value, as_array, length_of
 from fff.schema import ArrowType
 
 Doubles = NDArray[np.float64]
@@ -115,7 +115,7 @@ def kernel_of(compute: Callable[..., Doubles], *, positive: bool) -> Kernel:
     """A function of doubles; `positive`: NULL of what is not above 0."""
 
     def kernel(args: Sequence[Value], kind: ArrowType) -> Value:
-        length = max(len(one) if isinstance(one, pa.Array) else 1 for one in args)
+        length = length_of(args)
         null = np.zeros(length, np.bool_)
         operands = []
         for one in map(as_array, args):

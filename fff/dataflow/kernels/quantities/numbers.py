@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools
-from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing
+from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, length_of
 from fff.schema import ArrowType
 
 _OVERFLOW = "[ARITHMETIC_OVERFLOW] Overflow."
@@ -20,7 +20,7 @@ _DIGITS, _LONGS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", 2**64
 
 def _bucket(args: Sequence[Value], kind: ArrowType) -> Value:
     """In which of so many buckets of one width a number is; 0 is below them, and one more than there are above."""
-    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
+    length = length_of(args)
     columns = [column(one, length) for one in args]
     null: Bools = np.logical_or.reduce([pc.is_null(one).to_numpy(zero_copy_only=False) for one in columns])
     value, low, high, many = (pc.fill_null(one, 0).to_numpy(zero_copy_only=False) for one in columns)
@@ -40,7 +40,7 @@ def _bucket(args: Sequence[Value], kind: ArrowType) -> Value:
 
 def _bit(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
     """A bit of a whole number, counted from its least."""
-    length = max((len(one) for one in args if isinstance(one, pa.Array)), default=1)
+    length = length_of(args)
     number, place = (column(one, length) for one in args)
     width = number.type.bit_width
     mask = pc.or_(pc.is_null(number), pc.is_null(place)).to_numpy(zero_copy_only=False)
