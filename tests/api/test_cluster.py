@@ -27,7 +27,7 @@ pytestmark = [
         ("cluster_program", ["local-cluster[2,1,1024]"]),
         ("stages_program", ["local-cluster[2,1,1024]"]),
         ("ceiling_program", ["local[4]"]),
-        ("enriching_program", ["local-cluster[4,1,1024]", "100", "4000"]),
+        ("enriching_program", ["local-cluster[4,1,1024]", "250", "25000"]),
         ("enriching_program", ["standalone", "100", "4000"]),
     ],
 )

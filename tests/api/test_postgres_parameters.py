@@ -344,10 +344,20 @@ KEPT: Sequence[tuple[str, object]] = (
     ("PREPARE u AS EXECUTE w", psycopg.errors.SyntaxError),
     ("PREPARE c (name) AS SELECT relname FROM pg_catalog.pg_class WHERE relname = $1", "PREPARE"),
     ("EXECUTE c('s')", [("s",)]),
+    (
+        "SELECT name, parameter_types, from_sql FROM pg_catalog.pg_prepared_statements ORDER BY name",
+        [
+            ("Q 2", ["integer[]"], True),
+            ("c", ["name"], True),
+            ("q", ["unknown", "date", "unknown"], True),
+            ("w", ["double precision", "character varying", "timestamp with time zone", "boolean[]"], True),
+        ],
+    ),
     ("DISCARD PLANS", "DISCARD PLANS"),
     ("EXECUTE c('r')", [("r",)]),
     ("DISCARD ALL", "DISCARD ALL"),
     ("EXECUTE c('r')", psycopg.errors.InvalidSqlStatementName),
+    ("SELECT count(*) FROM pg_prepared_statements", [(0,)]),
 )
 
 

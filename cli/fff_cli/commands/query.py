@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import secrets
 import sys
 import tempfile
 import time
@@ -461,6 +461,5 @@ def run_options(arguments: QueryArguments, *, live: bool, measure_filters: bool 
 
 
 def _spark_log() -> Path:
-    handle, name = tempfile.mkstemp(prefix="fff-spark-", suffix=".log")
-    os.close(handle)
-    return Path(name)
+    """A name that nobody can have foreseen, in a folder of all users; the file is made by a Spark that starts."""
+    return Path(tempfile.gettempdir()) / f"fff-spark-{secrets.token_hex(8)}.log"

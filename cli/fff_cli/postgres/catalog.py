@@ -6,7 +6,7 @@ Only what clients ask for is there: tables, columns, keys and comments; policies
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ from fff_cli.postgres.parameters import ARRAYS
 from fff_cli.postgres.values import wire_type
 
 ArrowTable: TypeAlias = pa.Table
+#: By table, what is in it for one session alone.
+OwnRows: TypeAlias = Mapping[str, Sequence[Mapping[str, object]]]
 DATABASE, OWNER = "fff", 10
 _FIRST = 16384  # numbers below are PostgreSQL's own
 _SECONDS = 10.0
@@ -71,7 +73,7 @@ _SHAPES = {
     "pg_locks": "locktype pid#",
     "pg_stat_user_tables": "relid# schemaname relname n_live_tup#",
     "pg_cursors": "name statement is_holdable? is_binary? is_scrollable?",
-    "pg_prepared_statements": "name statement from_sql?",
+    "pg_prepared_statements": "name statement parameter_types@ from_sql?",
     "pg_opfamily": "oid# opfmethod# opfname opfnamespace# opfowner#",
     "pg_amop": "oid# amopfamily# amoplefttype# amoprighttype# amopstrategy# amoppurpose amopopr# amopmethod# amopsortfamily#",
     "pg_amproc": "oid# amprocfamily# amproclefttype# amprocrighttype# amprocnum# amproc#",
@@ -113,7 +115,9 @@ _TYPES = (
 _ARRAY_TYPES = [
     (ARRAYS[oid], f"_{name}", f"{long}[]", oid) for oid, name, long, *_ in _TYPES if oid in ARRAYS
 ]
-_TYPE_NAMES = {oid: (name, long) for oid, name, long, _, _ in _TYPES}
+_TYPE_NAMES = {oid: (name, long) for oid, name, long, _, _ in _TYPES} | {
+    oid: (name, long) for oid, name, long, _ in _ARRAY_TYPES
+}
 #: An argument of a macro stands in its body as it was written, so that a name there would take a client's `i`
 #: or `oid` for its own: what bodies look up is in views whose columns no client names.
 _MACROS = """
@@ -214,8 +218,11 @@ class ServerCatalog:
         self._tables: tuple[object, ...] | None = None
         self._database: Any = None
 
-    def answer(self, sql: str, tables: Iterable[Table]) -> ArrowTable:
-        """The rows of a statement about PostgreSQL's own tables. Raises QueryError. For a thread: it takes a while."""
+    def answer(self, sql: str, tables: Iterable[Table], own: OwnRows) -> ArrowTable:
+        """The rows of a statement about PostgreSQL's own tables. Raises QueryError. For a thread: it takes a while.
+
+        `own`: what some of them hold for who asks, and for nobody else.
+        """
         shown = [one for one in tables if not one.function]
         state = tuple((one.full_name, one.columns, one.description, one.primary_key) for one in shown)
         if self._database is None or state != self._tables:
@@ -226,6 +233,10 @@ class ServerCatalog:
         try:
             if not _only_reads(sql):
                 raise QueryError("only a SELECT can be asked of the catalog", sql=sql)
+            for name, rows in own.items():
+                cursor.register(
+                    name, _table(_SHAPES[name], rows)
+                )  # in front of the empty one, for this cursor
             return cursor.sql(_adapted(sql)).to_arrow_table()
         except failures() as error:
             first = str(error).partition("\n")[0]
@@ -242,11 +253,9 @@ class ServerCatalog:
         rows = _rows(tables)
         rows["pg_settings"] = [{"name": name, "setting": value} for name, value in self._settings]
         shapes = _SHAPES | {"type_names": "oid# long"}
-        rows["type_names"] = [{"oid": oid, "long": long} for oid, _, long, *_ in (*_TYPES, *_ARRAY_TYPES)]
+        rows["type_names"] = [{"oid": oid, "long": long} for oid, (_, long) in _TYPE_NAMES.items()]
         for name, shape in shapes.items():
-            columns = [*shape.split(), *["tableoid#"] * shape.startswith("oid#")]
-            schema = pa.schema([(one.rstrip("#?*@"), _KINDS.get(one[-1], pa.string())) for one in columns])
-            database.register("given", pa.Table.from_pylist(rows.get(name, []), schema))
+            database.register("given", _table(shape, rows.get(name, [])))
             database.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')  # noqa: S608 - names of ours
             database.unregister("given")
         database.execute("SET GLOBAL integer_division = true")
@@ -259,6 +268,17 @@ class ServerCatalog:
         )
         database.execute("SET lock_configuration = true")
         return database
+
+
+def _table(shape: str, rows: Sequence[Mapping[str, object]]) -> ArrowTable:
+    columns = [*shape.split(), *["tableoid#"] * shape.startswith("oid#")]
+    schema = pa.schema([(one.rstrip("#?*@"), _KINDS.get(one[-1], pa.string())) for one in columns])
+    return pa.Table.from_pylist(rows, schema)
+
+
+def type_name(oid: int) -> str:
+    """What PostgreSQL calls a type."""
+    return _TYPE_NAMES[oid][1] if oid in _TYPE_NAMES else "unknown"
 
 
 def _rows(tables: Sequence[Table]) -> dict[str, list[dict[str, object]]]:

@@ -22,7 +22,7 @@ from fff.options import RunOptions
 from fff.schema import ArrowType, schema_of
 from fff.sql import parameter_types
 from fff_cli.postgres import wire
-from fff_cli.postgres.catalog import ServerCatalog
+from fff_cli.postgres.catalog import OwnRows, ServerCatalog
 from fff_cli.postgres.dialect import named_number
 from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.session import PostgresSession
@@ -152,11 +152,11 @@ class PostgresDoor:
         writer.write(wire.WELCOME)
         return client
 
-    async def catalog(self, sql: str) -> ArrowTable:
-        """What the catalog answers. Raises QueryError."""
+    async def catalog(self, sql: str, own: OwnRows) -> ArrowTable:
+        """What the catalog answers to a session with such rows of its own. Raises QueryError."""
         async with self._catalog_use:  # DuckDB's answers take milliseconds
             tables = list(self.queries.federation.catalog.tables())
-            return await asyncio.to_thread(self._catalog.answer, sql, tables)
+            return await asyncio.to_thread(self._catalog.answer, sql, tables, own)
 
     async def columns_of(self, sql: str, params: Mapping[str, object]) -> Schema:
         """The columns of a result. Raises QueryError, SourceError."""

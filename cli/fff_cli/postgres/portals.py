@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fff.errors import FFFError, UsageError
 from fff.schema import ArrowType
+from fff_cli.postgres.catalog import OwnRows, type_name
 from fff_cli.postgres.commands import (
     DeclareCursor,
     FetchRows,
@@ -36,7 +37,7 @@ class DoorServices(Protocol):
 
     queries: Queries
 
-    async def catalog(self, sql: str) -> ArrowTable:
+    async def catalog(self, sql: str, own: OwnRows) -> ArrowTable:
         """The rows of a statement about PostgreSQL's own tables."""
 
     async def columns_of(self, sql: str, params: Mapping[str, object]) -> Schema:
@@ -61,6 +62,7 @@ class SentAhead:
     kinds: Sequence[int] = ()
     told: Mapping[int, int] | None = None
     schema: Schema | None = None
+    from_sql: bool = False  # by PREPARE
 
     def said(self, number: int) -> int:
         """The type that the client says a parameter to have, from 1; 0 where it does not."""
@@ -184,7 +186,7 @@ class SessionPortals:
         others = ("prepare", "execute", "declare", "fetch", "move", "close", "copy")
         if session_word(command.sql) is not None or (words(command.sql) or others)[0] in others:
             raise CodedError("42601", "only a query can be prepared")
-        return SentAhead(command.sql, command.kinds)
+        return SentAhead(command.sql, command.kinds, from_sql=True)
 
     def forget(self, sql: str) -> None:
         """DEALLOCATE of one, or of all. Raises CodedError."""
@@ -196,6 +198,23 @@ class SessionPortals:
         else:
             self.known(name)
             del self.prepared[name]
+
+    def listed(self) -> OwnRows:
+        """What the catalog tells of them: the rows of `pg_prepared_statements` and `pg_cursors`."""
+        prepared = [
+            {
+                "name": name, "statement": one.sql, "from_sql": one.from_sql,
+                "parameter_types": [type_name(one.kind(at)) for at in range(1, max(one.parameters, len(one.kinds)) + 1)],
+            }
+            for name, one in self.prepared.items()
+            if name
+        ]  # fmt: skip
+        cursors = [
+            {"name": name, "statement": one.sql, "is_holdable": one.held, "is_binary": False, "is_scrollable": False}
+            for name, one in self._open.items()
+            if one.cursor
+        ]  # fmt: skip
+        return {"pg_prepared_statements": prepared, "pg_cursors": cursors}
 
     def opened(self, name: str) -> BoundStatement:
         """The portal of that name. Raises UsageError."""

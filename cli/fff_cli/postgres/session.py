@@ -361,7 +361,7 @@ class PostgresSession:
                 yield part
             return
         if asks_the_catalog(sql):
-            table = (await self._host.catalog(filled(sql, params))).combine_chunks()
+            table = (await self._host.catalog(filled(sql, params), self._portals.listed())).combine_chunks()
             for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
                 yield batch
             yield f"SELECT {len(table)}"

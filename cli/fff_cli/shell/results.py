@@ -73,7 +73,6 @@ class SessionRun(ScriptRun):
         self._output = output
         log = self._options.spark_log
         if log is not None and output.spark_log is not None:  # one Spark has one log
-            log.unlink()
             self._options = replace(self._options, spark_log=output.spark_log)
         output.spark_log = output.spark_log or log
 

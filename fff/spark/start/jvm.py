@@ -192,8 +192,13 @@ class GatewayJVM:
             self._process = self._spawn(command, handshake, subprocess.DEVNULL)
         else:
             try:
-                with self._log_file.open("ab") as log:
-                    self._process = self._spawn(command, handshake, log.fileno())
+                log = os.open(
+                    self._log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+                )  # it may tell values
+                try:
+                    self._process = self._spawn(command, handshake, log)
+                finally:
+                    os.close(log)
             except OSError as error:
                 raise SparkError(f"Spark cannot log to {self._log_file}: {error.strerror}") from error
         deadline = time.monotonic() + START_TIMEOUT_S
