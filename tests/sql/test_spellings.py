@@ -29,9 +29,14 @@ ALONE = [
     "SELECT DISTINCT t / 2 AS z, CASE WHEN z > 0 THEN -z END AS y FROM r UNION ALL SELECT d, f FROM r",
     "SELECT q.y FROM (SELECT t AS z, `Z` % 5 AS y, b FROM r) q WHERE q.b",
     "SELECT l FROM r WHERE NOT EXISTS (SELECT 1, 'a' AS x) OR i = 1",
+    "SELECT CAST(NULL AS array<array<array<int>>>) AS x, i FROM u",
+    "SELECT X 'F0' AS x, x '0a' AS y, X'1' AS z, i FROM r",
 ]
 #: By Spark, over their tables.
 WITH_SPARK = [
+    "SELECT q.st.k FROM (SELECT named_struct('k', i, 'j', l) AS st FROM r) q ORDER BY k",
+    "SELECT st.k, count(*) AS n FROM (SELECT named_struct('k', i, 'j', l) AS st FROM r) GROUP BY k HAVING k > 0",
+    "SELECT i >>> 1 AS x, -4 >>> 1 + 1 AS y, i >>> 1 >>> 1 & 3 AS z FROM r WHERE l >>> 2 >= 0",
     "SELECT q.i FROM (SELECT bigint(i) FROM r) q",
     "SELECT q.`true`, `null` FROM (SELECT true, null FROM r) q",
     "SELECT * FROM u, u",
@@ -51,6 +56,11 @@ WITH_SPARK = [
 ]
 #: By nobody.
 REFUSED = [
+    "SELECT array(named_struct('k', i))[0].k FROM r ORDER BY k",
+    "SELECT X 'FG' FROM r",
+    "SELECT X'FG' FROM r",
+    "SELECT i >>> FROM r",
+    "SELECT i >>>> 1 FROM r",
     "SELECT q.b FROM (SELECT cast(cast(b AS int) AS string) FROM r) q",
     "SELECT u.i FROM u, u",
     "SELECT i FROM u, u",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Protocol
 
 from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
@@ -223,6 +224,24 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     """The identifiers of the name of a column or a table, outermost first."""
     named = (node.args.get("catalog"), node.args.get("db"), node.args.get("table"), node.this)
     return tuple(part for part in named if part is not None)
+
+
+class Named(Protocol):
+    """What stands in FROM under a name."""
+
+    def answers_to(self, qualifier: Sequence[str]) -> bool:
+        """Whether it is meant by a qualifier, lower case."""
+
+
+def made_names(items: Iterable[Node], sources: Iterable[Named]) -> frozenset[str]:
+    """The names that a select list makes, lower case: those it gives, and those of fields that it reads (`k` of `st.k`)."""
+    made = {item.alias.lower() for item in items if item.alias}
+    for item in items:
+        if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+            *qualifier, name = (part.name.lower() for part in parts_of(item))
+            if qualifier and not any(source.answers_to(qualifier) for source in sources):
+                made.add(name)
+    return frozenset(made)
 
 
 def qualifier_of(star: Node) -> list[str]:

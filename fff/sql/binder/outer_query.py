@@ -15,6 +15,7 @@ from fff.sql.binder.names import (
     Scope,
     has_generator,
     is_generated,
+    made_names,
     parts_of,
     reference_span,
     resolve,
@@ -189,7 +190,7 @@ def analyse(
         QueryError: unknown or ambiguous names, or a LIMIT that is not a count.
     """
     select = block.select
-    aliases = frozenset(item.alias.lower() for item in select.expressions if item.alias)
+    aliases = made_names(select.expressions, block.scope.relations)
     outputs = _outputs(block, select.expressions)
     reader = _ClauseReader(block, aliases)
     for name, part in _parts(select):

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from fff.catalog import Catalog, Table
 from fff.dataflow.plan.plan import JoinKind
 from fff.errors import Span
-from fff.sql.binder.names import is_call, is_cast, is_generated, parts_of
+from fff.sql.binder.names import is_call, is_cast, is_generated, made_names, parts_of
 from fff.sql.binder.regions import Region
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp, keyword
@@ -155,8 +155,8 @@ class SelectScope(Struct, eq=False):
 
     @property
     def aliases(self) -> frozenset[str]:
-        """The names the select list makes."""
-        return frozenset(item.alias.lower() for item in self.node.expressions if item.alias)
+        """The names the select list makes: those it gives, and those of fields that it reads."""
+        return made_names(self.node.expressions, self.sources)
 
     @property
     def outputs(self) -> list[Output] | None:

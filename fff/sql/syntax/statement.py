@@ -53,6 +53,8 @@ __all__ = [
 
 # What the parser wonders about is told as an error of ours, or not at all.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+
+
 _SPARK = Dialect.get_or_raise("spark")
 _SPARK.SUPPORTS_ORDER_BY_ALL = False  # sqlglot would drop what stands before the dot in ORDER BY t.all
 
@@ -158,10 +160,24 @@ _SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in
 setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
 setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
+#: `>>>`, which sqlglot does not know, in the place of an operator that Spark does not have.
+_SHIFT = TokenType.ADJACENT
+
+
+def _shifted(this: exp.Expr, expression: exp.Expr | None) -> exp.Expr:
+    if expression is None:
+        return exp.BitwiseRightShift(this=this)  # which is told to lack an operand
+    return exp.Anonymous(this="shiftrightunsigned", expressions=[this, expression])
+
+
+setattr(_SPARK.parser_class, "BITWISE", {**_SPARK.parser_class.BITWISE, _SHIFT: _shifted})  # noqa: B010 - typed as of classes
 #: What word processors write in place of marks that SQL knows.
 _STRAIGHT = {"'": "‘’‚‛", "' (or ` around a name)": "“”„‟«»", "-- or -": "—", "-": "–−"}  # noqa: RUF001 - those that look alike
 TYPESET_FOR = {mark: meant for meant, marks in _STRAIGHT.items() for mark in marks}
 TYPESET = re.compile(f"[{''.join(TYPESET_FOR)}]")
+_HEX = re.compile(r"[0-9A-Fa-f]*")
+_NO_HEX = re.compile(r"\b[xX]'(?![0-9A-Fa-f]*')[^']*'")
+_NESTED = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 #: `window(…)` is a function, `window.start` a column that it makes.
@@ -346,9 +362,11 @@ def qualified(*names: str) -> str:
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end."""
     try:
-        return tuple(_names_told(text, _with_quotes(text, _SPARK.tokenize(text))))
+        return tuple(_names_told(text, _joined(text, _SPARK.tokenize(text))))
     except TokenError as error:
         start = _unclosed(text)
+        if start is None and (wrong := _NO_HEX.search(text)):
+            raise _no_hex(text, wrong.start(), wrong.end()) from error
         if start is None:
             raise QueryError("syntax error: this cannot be read as SQL", sql=text, span=Span(0, 1)) from error
         what = {"`": "quoted name", "/": "comment"}.get(text[start], "string")
@@ -359,18 +377,40 @@ def tokenize(text: str) -> tuple[Token, ...]:
         ) from error
 
 
-def _with_quotes(text: str, tokens: Iterable[Token]) -> list[Token]:
-    """The same tokens, `'it''s'` as the one string that it is; sqlglot takes it for two, and leaves the quote out."""
+def _no_hex(text: str, start: int, end: int) -> QueryError:
+    return QueryError(f"{text[start:end]} is no hexadecimal number", sql=text, span=Span(start, end))
+
+
+def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
+    """The same tokens, as one what sqlglot takes for several: `'it''s'`, `X 'F0'`, and `>>>` where it closes no types."""
     told: list[Token] = []
+    types, marks = 0, 0  # open in angle brackets; `>` one behind the other that close none
     for token in tokens:
-        before = told[-1] if told else token
-        kinds = (before.token_type, token.token_type)
-        quote, touches = text[token.start], before.end + 1 == token.start
-        if touches and kinds == (TokenType.STRING, TokenType.STRING) and text[before.start] == quote:
-            before.text += quote + token.text
+        before, kind = told[-1] if told else token, token.token_type
+        kinds, touches = (before.token_type, kind), before.end + 1 == token.start
+        if (
+            kinds == (TokenType.STRING, TokenType.STRING)
+            and touches
+            and text[before.start] == text[token.start]
+        ):
+            before.text += text[token.start] + token.text
             before.end = token.end
-        else:
-            told.append(token)
+            continue
+        if kinds == (TokenType.VAR, TokenType.STRING) and before.text.lower() == "x":
+            if not _HEX.fullmatch(token.text):
+                raise _no_hex(text, before.start, token.end + 1)
+            before.token_type, before.text, before.end = TokenType.HEX_STRING, token.text, token.end
+            continue
+        told.append(token)
+        if kind is not TokenType.GT or types:
+            types += (kind is TokenType.LT and before.token_type in _NESTED) - (kind is TokenType.GT)
+            types, marks = max(types, 0), 0
+            continue
+        marks = marks + 1 if marks and touches else 1
+        if marks == 3:
+            first = told[-3]
+            first.token_type, first.text, first.end = _SHIFT, ">>>", token.end
+            del told[-2:]
     return told
 
 
