@@ -438,7 +438,12 @@ def part(name: str, one: Typed) -> Typed:
 
 def made(name: str, args: Sequence[Typed]) -> Typed:
     """`make_dt_interval` and `make_ym_interval` of constants."""
-    counts = [one.expr.value if isinstance(one.expr, Literal) else None for one in args]
+    counts = [
+        one.expr.value
+        if isinstance(one.expr, Literal) and (is_integer(one.type) or is_decimal(one.type))
+        else None
+        for one in args
+    ]
     if not all(isinstance(count, int | Decimal) for count in counts):
         raise LeftToSparkError(f"{name}(…) of what is no constant")
     whole = [int(count) for count in counts[:3] if isinstance(count, int)]
