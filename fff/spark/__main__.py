@@ -1,4 +1,4 @@
-"""`python -m fff.spark`: asks Spark how many arguments each function takes, of which types, and whether over a window; writes it down.
+"""`python -m fff.spark`: asks Spark how many arguments each function takes, of which types, whether over a window, by names or in FROM; writes it down.
 
 The answers, `fff/sql/syntax/function_arities.py` and `fff/sql/scalars/argument_types.py`, are checked in:
 what is wrong is told before Spark is up.
@@ -35,6 +35,13 @@ ARITIES = """
 #: Functions that are nothing over a window.
 WINDOWLESS = """
 {windowless}
+"""
+#: Functions whose arguments may have names, and those that may stand in FROM.
+TAKE_NAMES = """
+{take_names}
+"""
+IN_FROM = """
+{in_from}
 """
 '''
 _TYPES_FILE = Path(fff.sql.__file__).parent / "scalars" / "argument_types.py"
@@ -115,6 +122,16 @@ def windowless(counts: Mapping[str, str], refusal: Callable[[str], str]) -> list
     return refused
 
 
+def taking(written: str, error: str, counts: Mapping[str, str], refusal: Callable[[str], str]) -> list[str]:
+    """The functions of which Spark does not say this error, written so."""
+    least = {name: int(re.split(r"[,+]", one)[0]) or 1 for name, one in counts.items()}
+    return [
+        name
+        for name in sorted(SPARK_FUNCTIONS - _NO_CALLS)
+        if error not in refusal(written.format(name=name, ones=", ".join("1" * least.get(name, 1))))
+    ]
+
+
 def refusal(engine: SparkEngine, sql: str) -> str:
     """What Spark says of a query that it refuses; nothing where it does not."""
     try:
@@ -162,8 +179,24 @@ def main() -> None:
         prober = Prober(lambda calls: engine.judged(calls, "probed"))
         types, operators = argument_types(prober, arity_of), prober.operators()
         alone = windowless(arity_of, lambda sql: refusal(engine, sql))
+        named, in_from = (
+            taking(written, error, arity_of, lambda sql: refusal(engine, sql))
+            for written, error in (
+                ("SELECT {name}(fff_none => 1)", "[NAMED_PARAMETERS_NOT_SUPPORTED]"),
+                ("SELECT * FROM {name}({ones})", "[NOT_A_TABLE_FUNCTION]"),
+            )
+        )
     counts = _lines(f"{name}:{counts}" for name, counts in arity_of.items())
-    _FILE.write_text(_HEAD.format(version=version, lines=counts, windowless=_lines(alone)), encoding="utf-8")
+    _FILE.write_text(
+        _HEAD.format(
+            version=version,
+            lines=counts,
+            windowless=_lines(alone),
+            take_names=_lines(named),
+            in_from=_lines(in_from),
+        ),
+        encoding="utf-8",
+    )
     _TYPES_FILE.write_text(
         _TYPES_HEAD.format(
             version=version, lines=_lines(types), kinds="".join(KINDS), operators=_lines(operators)

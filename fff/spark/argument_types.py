@@ -53,6 +53,8 @@ KINDS: dict[str, tuple[tuple[pa.DataType, ...], tuple[str, ...]]] = {
         ),
         ("named_struct('a', 1)", "struct(1, 2)"),
     ),
+    "D": ((pa.duration("us"),), ("INTERVAL '1' DAY", "INTERVAL '1' HOUR")),
+    "M": ((), ("INTERVAL '1' MONTH", "INTERVAL '1' YEAR", "INTERVAL '1-2' YEAR TO MONTH")),
 }  # fmt: skip
 #: What stands for a kind: columns, and constants.
 STANDS_FOR: dict[str, tuple[str, ...]] = {}
@@ -72,7 +74,7 @@ _NOT_OF_TYPES = frozenset(
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
 #: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
-#: of intervals, which are no kind (`try_add`, `sequence`), and of texts of a form of their own (`to_number`).
+#: that take intervals of their own (`try_add`, `sequence`), and texts of a form of their own (`to_number`).
 SEVERAL = frozenset(
     """
     add_months aes_decrypt aes_encrypt approx_percentile array_append array_contains array_except
@@ -84,7 +86,7 @@ SEVERAL = frozenset(
     get_json_object getbit hash histogram_numeric hmac hypot if ilike instr jaro_winkler_similarity
     left levenshtein like locate log lpad ltrim make_date make_dt_interval make_interval
     make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval map_concat
-    map_contains_key map_from_arrays mask max_by min_by mod months_between nanvl next_day overlay
+    map_from_arrays mask max_by min_by mod months_between nanvl next_day overlay
     parse_url percentile percentile_approx pmod position pow power printf regexp regexp_count
     regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr
     regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
@@ -119,9 +121,14 @@ FORMS = {
 CASTS = ("cast", "try_cast")
 #: A type of each kind, as CAST takes it.
 TARGETS = {
-    kind: {"m": "decimal(10,2)", "a": "array<int>", "p": "map<string,int>", "r": "struct<k:int>"}.get(
-        kind, WORDS[kind]
-    )
+    kind: {
+        "m": "decimal(10,2)",
+        "a": "array<int>",
+        "p": "map<string,int>",
+        "r": "struct<k:int>",
+        "D": "interval day",
+        "M": "interval month",
+    }.get(kind, WORDS[kind])
     for kind in KINDS
 }
 
@@ -177,12 +184,16 @@ class Prober:
         ask([(nulls, blanks)])
         if self.outcomes([call(nulls)]) == ["wrong"] == self.outcomes([call(["1"] * count)]):
             return None
-        for places in {*combinations(range(count), 1), tuple(range(count))}:
+        together = {
+            tuple(range(count)),
+            tuple(range(max(1, count - 1))),
+        }  # all, or what stands before a number
+        for places in {*combinations(range(count), 1), *together}:
             ask([(_with(nulls, places, one), _marked(blanks, places, kind)) for kind, one in every])
         tried = sorted({witnesses[0], witnesses[-1]}) if count > 1 and witnesses else []
         # Two may want to be of one type, as texts or bytes.
         pairs = combinations(range(count), 2 if count > _PAIR else 1)
-        for places in {*combinations(range(count), 1), *pairs, tuple(range(count))} if tried else ():
+        for places in {*combinations(range(count), 1), *pairs, *together} if tried else ():
             left = [
                 (kind, one)
                 for kind, one in every

@@ -422,7 +422,7 @@ def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
 VALUES = {
     "b": "true", "y": "1Y", "h": "1S", "i": "1", "l": "1L", "f": "1F", "d": "1D", "m": "1.5", "s": "string(1)", "x": "X'31'",
     "t": "DATE '2020-02-29'", "T": "TIMESTAMP '2020-02-29 00:00:00'", "n": "TIMESTAMP_NTZ '2020-02-29 00:00:00'",
-    "a": "array(1)", "p": "map('a', 1)", "r": "struct(1, 2)",
+    "a": "array(1)", "p": "map('a', 1)", "r": "struct(1, 2)", "D": "INTERVAL 1 DAY", "M": "INTERVAL 1 MONTH",
 }  # fmt: skip
 
 

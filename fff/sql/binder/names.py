@@ -226,14 +226,14 @@ def parts_of(node: Node) -> tuple[Node, ...]:
     return tuple(part for part in named if part is not None)
 
 
-class Named(Protocol):
+class NamedRelation(Protocol):
     """What stands in FROM under a name."""
 
     def answers_to(self, qualifier: Sequence[str]) -> bool:
         """Whether it is meant by a qualifier, lower case."""
 
 
-def made_names(items: Iterable[Node], sources: Iterable[Named]) -> frozenset[str]:
+def made_names(items: Iterable[Node], sources: Iterable[NamedRelation]) -> frozenset[str]:
     """The names that a select list makes, lower case: those it gives, and those of fields that it reads (`k` of `st.k`)."""
     made = {item.alias.lower() for item in items if item.alias}
     for item in items:

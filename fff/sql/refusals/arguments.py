@@ -24,6 +24,8 @@ _BEFORE = frozenset(
         *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.GROUP_BY, TokenType.ORDER_BY),
     }
 )
+#: So they do behind these words of pipes.
+_OF_PIPES = frozenset({"EXTEND", "AGGREGATE"})
 #: Before these nothing is what a set operator has before it.
 _ENDS = frozenset({*SET_OPERATORS, TokenType.PIPE_GT})
 #: Before a query in brackets.
@@ -39,7 +41,7 @@ def check_argument_types(tree: QueryTree, fold: Fold) -> None:
     """Refuse functions and operators over types that they take in no case; `fold` computes constants. Raises QueryError."""
     statement = tree.statement
     expressions = Expressions(statement, tree.scopes)
-    calls = set(calls_of(statement))
+    calls, begins = set(calls_of(statement)), _begins(statement)
     for at, token in enumerate(statement.tokens):
         if at in calls:
             expressions.call(at)
@@ -47,13 +49,14 @@ def check_argument_types(tree: QueryTree, fold: Fold) -> None:
             check_texts(statement, expressions, at)
         if at + 1 < len(statement.tokens):
             check_typed(statement, at)
-        if token.token_type in _BEFORE and at + 1 < len(statement.tokens):
-            kind, end = expressions.value(at + 1)
-            if token.token_type in _CONDITIONS and kind in WORDS and kind != "b":
+        if at in begins:
+            first = begins[at]
+            kind, end = expressions.value(first)
+            if token.token_type in _CONDITIONS and kind not in {"b", UNKNOWN}:
                 raise QueryError(
-                    f"[DATATYPE_MISMATCH] {token.text.upper()} takes no {WORDS[kind]}",
+                    f"[DATATYPE_MISMATCH] {token.text.upper()} takes no {WORDS.get(kind, 'NULL')}",
                     sql=statement.sql,
-                    span=statement.span(at + 1, end),
+                    span=statement.span(first, end),
                 )
     for at, token in enumerate(statement.tokens):
         if token.token_type in SET_OPERATORS:
@@ -63,6 +66,26 @@ def check_argument_types(tree: QueryTree, fold: Fold) -> None:
         elif token.token_type is TokenType.PIPE_GT and statement.tokens[at + 1].text.upper() == "AGGREGATE":
             _check_aggregated(statement, expressions, at + 1)
     check_table_functions(tree, expressions, fold)
+
+
+def _begins(statement: Statement) -> dict[int, int]:
+    """The first tokens of expressions, by the tokens, or words of a pipe, before them."""
+    tokens, depths = statement.tokens, statement.depths
+    begins = {at: at + 1 for at, token in enumerate(tokens) if token.token_type in _BEFORE}
+    for pipe, token in enumerate(tokens[:-1]):
+        if token.token_type is not TokenType.PIPE_GT:
+            continue
+        word, at = tokens[pipe + 1].text.upper(), pipe + 1
+        if word in _OF_PIPES:
+            begins[at] = at + 1
+        while word == "SET" and at < len(tokens) and depths[at] >= depths[pipe]:
+            beside = depths[at] == depths[pipe]
+            if beside and tokens[at].token_type is TokenType.PIPE_GT:
+                break
+            if beside and (at == pipe + 1 or tokens[at].token_type is TokenType.COMMA):
+                begins[at] = at + 3  # behind a name and `=`
+            at += 1
+    return {at: first for at, first in begins.items() if first < len(tokens)}
 
 
 def _check_branches(statement: Statement, expressions: Expressions, at: int) -> None:

@@ -18,7 +18,8 @@ from fff.sql.binder.scopes import QueryTree
 from fff.sql.refusals.types.expressions import Expressions
 from fff.sql.refusals.types.kinds import NULL, UNKNOWN, WORDS
 from fff.sql.refusals.types.references import Part
-from fff.sql.syntax.spark_functions import arguments_of
+from fff.sql.syntax.function_arities import IN_FROM
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS, arguments_of
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
 
 #: What a text without columns comes to; None where that is not known.
@@ -56,6 +57,7 @@ _CONSTANT: dict[str, tuple[_Constant, ...]] = {
 _ORDERED = frozenset({"percentile_cont", "percentile_disc"})
 #: Functions whose second argument is TRUE or FALSE.
 _FLAGGED = frozenset({"first", "first_value", "last", "last_value"})
+_IN_FROM = frozenset(IN_FROM.split())
 _TRUTHS = frozenset({TokenType.TRUE, TokenType.FALSE})
 #: What `range` takes: whole numbers, and what is cast to them.
 _NUMBERS = frozenset("yhilfdmsS")
@@ -102,8 +104,12 @@ def check_table_functions(tree: QueryTree, expressions: Expressions, fold: Fold)
         if span is None or is_call(source.table, source.alias):
             continue
         at = statement.token_at(span.start)
+        name = statement.tokens[at].text.lower()
+        if name in SPARK_FUNCTIONS and name not in _IN_FROM:
+            message = f"[NOT_A_TABLE_FUNCTION] {name} gives one value, and FROM takes what makes rows"
+            raise statement.error(message, span)
         expressions.call(at)
-        if statement.tokens[at].text.lower() == "range":
+        if name == "range":
             _check_range(statement, expressions, at, fold)
 
 

@@ -57,7 +57,7 @@ def check_windows(tree: QueryTree) -> None:
 
 
 def _check_calls(statement: Statement) -> None:
-    """Functions that are nothing over a window, and take no FILTER."""
+    """Functions that are nothing over a window, and take no FILTER, no order and no DISTINCT."""
     tokens = statement.tokens
     for at in sorted(set(calls_of(statement))):
         name = tokens[at].text.lower()
@@ -65,7 +65,9 @@ def _check_calls(statement: Statement) -> None:
         end = statement.closing(at + 1) if opens else -1
         word = tokens[end + 1].text.upper() if 0 < end < len(tokens) - 1 else ""
         called = at and tokens[at - 1].token_type is TokenType.DOT
-        if name in _WINDOWLESS and word in {"OVER", "FILTER"} and not called:
+        if opens and tokens[at + 2].token_type is TokenType.DISTINCT:
+            word, end = "DISTINCT", at + 1
+        if name in _WINDOWLESS and word in {"OVER", "FILTER", "WITHIN", "DISTINCT"} and not called:
             raise QueryError(
                 f"{name} takes no {word}: it is neither an aggregate nor a function of windows",
                 sql=statement.sql,

@@ -137,3 +137,16 @@ variant_array_append variant_delete variant_insert version weekday weekofyear wi
 xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string
 xxhash64 year zeroifnull zip_with
 """
+#: Functions whose arguments may have names, and those that may stand in FROM.
+TAKE_NAMES = """
+bigint binary boolean collations count_min_sketch counter_diff date decimal double explode
+explode_outer float inline inline_outer int mask posexplode posexplode_outer python_worker_logs range
+smallint sql_keywords string struct time timestamp tinyint try_variant_set tuple_sketch_agg_double
+tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer tuple_union_double
+tuple_union_integer tuple_union_theta_double tuple_union_theta_integer variant_explode
+variant_explode_outer variant_set variant_strip_nulls
+"""
+IN_FROM = """
+collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer
+python_worker_logs range sql_keywords stack variant_explode variant_explode_outer
+"""

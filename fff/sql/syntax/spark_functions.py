@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from fff.errors import QueryError
-from fff.sql.syntax.function_arities import ARITIES
+from fff.sql.syntax.function_arities import ARITIES, TAKE_NAMES
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span
 
@@ -195,6 +195,7 @@ def _counts(text: str) -> list[range]:
     ]
 
 
+_TAKE_NAMES = frozenset(TAKE_NAMES.split())
 _ARITIES = {
     name: _counts(counts)
     for name, _, counts in (entry.partition(":") for entry in ARITIES.split())
@@ -207,6 +208,7 @@ def check_arguments(statement: Statement) -> None:
     names = filter(None, map(identifier_span, statement.tree.find_all(*_READ_AS_OTHERS)))
     for at in sorted({*calls_of(statement), *(statement.token_at(name.start) for name in names)}):
         name = statement.tokens[at].text.lower()
+        _check_names(statement, at, name)
         arities = _ARITIES.get(name)
         spans = None if arities is None else arguments_of(statement, at)
         if arities is None or spans is None or any(len(spans) in counts for counts in arities):
@@ -217,6 +219,17 @@ def check_arguments(statement: Statement) -> None:
             f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {len(spans)}",
             statement.span(at, at + 1),
         )
+
+
+def _check_names(statement: Statement, at: int, name: str) -> None:
+    """Refuse names of arguments where a function of Spark's has none. Raises QueryError."""
+    end = statement.closing(at + 1) if at + 1 < len(statement.tokens) else -1
+    for place in range(at + 2, end if name in SPARK_FUNCTIONS and name not in _TAKE_NAMES else 0):
+        inside = statement.depths[place] == statement.depths[at] + 1
+        if inside and statement.tokens[place].token_type is TokenType.FARROW:
+            raise statement.error(
+                f"the arguments of {name} have no names", statement.span(place - 1, place + 1)
+            )
 
 
 def calls_of(statement: Statement) -> Iterator[int]:

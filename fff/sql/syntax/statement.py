@@ -133,6 +133,18 @@ def _paren(parser: Parser) -> exp.Expr | None:
     return node
 
 
+_TYPES = _SPARK.parser_class._parse_types  # noqa: SLF001 - what such parsers are made of
+
+
+def _types(parser: Parser, check_func: bool = False, **how: bool) -> exp.Expr | None:
+    """A type; `array(NULL) < …` among expressions is a call and a comparison, as Spark has no types of such brackets."""
+    at = [one and one.token_type for one in (parser._curr, parser._next)]  # noqa: SLF001 - what such parsers are made of
+    if check_func and at[0] in parser.NESTED_TYPE_TOKENS and at[1] is TokenType.L_PAREN:
+        return None
+    made: exp.Expr | None = _TYPES(parser, check_func=check_func, **how)
+    return made
+
+
 def is_bracketed(node: exp.Expr) -> bool:
     """Whether a node stands in brackets that are written."""
     return isinstance(node, exp.Paren) and bool(node.meta.get("written"))
@@ -159,6 +171,7 @@ _SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in
 }
 setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
 setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
+setattr(_SPARK.parser_class, "_parse_types", _types)  # noqa: B010 - nor of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 #: `>>>`, which sqlglot does not know, in the place of an operator that Spark does not have.
 _SHIFT = TokenType.ADJACENT

@@ -12,6 +12,7 @@ from fff.sql.refusals.types.kinds import (
     UNKNOWN,
     VALUES,
     WORDS,
+    interval_of,
     kind_of,
     letter_of,
     outcome,
@@ -81,7 +82,9 @@ class Calls(References):
             return _MAKERS[name]
         if spans is None and name in _PARTED:
             parts = self._parted(at)
-            self._refused("year" if name == "extract" else name, parts[name == "extract" :])
+            self._refused(
+                "year" if name == "extract" else name, _moments(parts[1:]) if name == "extract" else parts
+            )
             return VALUES.get((name, len(parts)), UNKNOWN)
         if spans is None:
             return VALUES["count", 1] if name == "count" else UNKNOWN
@@ -91,7 +94,7 @@ class Calls(References):
             self._check_unit(at, spans)
         self._refused(_UNITS_ONLY.get(name, name), parts)
         if name in {"date_part", "datepart"} and parts[:1] and parts[0][0] == "S":
-            self._refused("year", parts[1:])
+            self._refused("year", _moments(parts[1:]))
         check_collected(self, name, parts)
         if name in _ALIKE:
             start, form = _ALIKE[name]
@@ -144,6 +147,10 @@ class Calls(References):
             return _SUFFIXES[word], behind
         if word in {"array", "map", "struct"}:
             letter, behind = letter_of(f"{word}<") or UNKNOWN, -1
+        elif word == "interval" and behind < len(self._tokens):
+            letter, behind = interval_of(self._tokens[behind].text) or UNKNOWN, behind + 1
+            if behind < len(self._tokens) and self._tokens[behind].text.upper() == "TO":
+                behind += 2
         else:
             letter = _TYPES.get(word, UNKNOWN)
         if self._is(behind, (TokenType.L_PAREN,)):
@@ -172,3 +179,8 @@ class Calls(References):
                 parts.append((kind if behind == end else UNKNOWN, first, end))
             first = end + 1 if word else first
         return parts
+
+
+def _moments(parts: Sequence[Part]) -> list[Part]:
+    """What fields are taken out of as years are; intervals have fields of their own."""
+    return [(UNKNOWN if kind in "DM" else kind, first, end) for kind, first, end in parts]

@@ -28,6 +28,7 @@ from fff.sql.refusals.types.kinds import (
     UNKNOWN,
     WORDS,
     are_apart,
+    interval_of,
     kind_of,
     outcome,
     taken,
@@ -51,8 +52,6 @@ _LIKE = frozenset({TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE})
 _PREDICATES = _LIKE | {TokenType.IS, TokenType.BETWEEN, TokenType.IN}
 #: Operators that give truths, whatever they are given.
 _CONDITIONS = frozenset({"=", "<", "like", "and"})
-#: Kinds to which intervals, which are no kind, are added.
-_WITH_INTERVALS = frozenset("Tn")
 _SOME = frozenset({TokenType.ANY, TokenType.ALL, TokenType.SOME})
 _QUERY = frozenset(
     {TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.TABLE, TokenType.L_PAREN}
@@ -208,7 +207,7 @@ class Expressions(Calls):
         (one, first, middle), (other, start, end) = left, right
         made = outcome(form, one, other)
         wrong = one in WORDS and not taken(form, one, None), other in WORDS and not taken(form, None, other)
-        if made == UNKNOWN and any(wrong) and not (form == "+" and {one, other} & _WITH_INTERVALS):
+        if made == UNKNOWN and any(wrong):
             made = REFUSED
         elif made == UNKNOWN and form in _CONDITIONS:
             made = "b"
@@ -269,7 +268,10 @@ class Expressions(Calls):
             elif token is TokenType.COLLATE:
                 if kind in WORDS and kind not in "sS":
                     raise self.mistake(f"COLLATE takes no {WORDS[kind]}", at, end)
-                end += 2
+                kind, end = (
+                    UNKNOWN,
+                    end + 2,
+                )  # Spark takes such a text where it takes no other, as in `+ DATE …`
             elif token in {
                 TokenType.COLON,
                 TokenType.ARROW,
@@ -305,7 +307,7 @@ class Expressions(Calls):
             case TokenType.CASE:
                 return self._case(at)
             case TokenType.INTERVAL if not called:
-                return UNKNOWN, self._interval(at)
+                return self._interval(at)
             case TokenType.L_PAREN:
                 closing = self._closing(at)
                 if self._is(at + 1, _QUERY - {TokenType.L_PAREN}):
@@ -367,16 +369,17 @@ class Expressions(Calls):
             raise NotKnownError
         return kind, at, end
 
-    def _interval(self, at: int) -> int:
+    def _interval(self, at: int) -> tuple[str, int]:
         end = at + 1 + self._is(at + 1, (TokenType.DASH,))
         if not self._is(end, (TokenType.STRING, TokenType.NUMBER)):
             raise NotKnownError
+        kind = interval_of(self._tokens[end + 1].text) if end + 1 < len(self._tokens) else None
         end += 2
         if end < len(self._tokens) and self._tokens[end].text.upper() == "TO":
             end += 2
-        if self._is(end, (TokenType.STRING, TokenType.NUMBER)):
+        if kind is None or self._is(end, (TokenType.STRING, TokenType.NUMBER)):
             raise NotKnownError
-        return end
+        return kind, end
 
     def whole(self, first: int, end: int) -> Part:
         """Tokens that are one expression, if they are one that is known."""

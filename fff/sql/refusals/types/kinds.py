@@ -16,11 +16,17 @@ LETTERS = (
     *(("double", "d"), ("decimal(", "m"), ("string", "s"), ("binary", "x"), ("date", "t")),
     *(("timestamp", "T"), ("timestamp_ntz", "n"), ("array<", "a"), ("map<", "p"), ("struct<", "r")),
 )
-WORDS = {letter: name.rstrip("(<") for name, letter in LETTERS} | {"S": "string"}
+WORDS = {letter: name.rstrip("(<") for name, letter in LETTERS} | {
+    "S": "string",
+    "D": "interval day to second",
+    "M": "interval year to month",
+}
 #: Functions that take any number of arguments: what goes for the last one that was asked about goes for more.
 _ANY_NUMBER = frozenset(
     {"arrays_zip", "map_concat"} | {one.split(":")[0] for one in ARITIES.split() if one.endswith("+")}
 )
+_MONTHS = frozenset({"year", "month"})
+_DAYS = frozenset({"week", "day", "hour", "minute", "second", "millisecond", "microsecond"})
 #: In the place of arguments, where there are none.
 NOTHING = "-"
 #: What is no type: refused, one that is not known, and that of NULL.
@@ -29,10 +35,18 @@ REFUSED, UNKNOWN, NULL = "!", "?", "v"
 
 def letter_of(name: str) -> str | None:
     """The letter of a type as Spark writes it, if there is one."""
+    if name.startswith("interval "):
+        return interval_of(name.split()[1])
     for start, letter in LETTERS:
         if name == start or (start[-1] in "(<" and name.startswith(start)):
             return letter
     return None
+
+
+def interval_of(unit: str) -> str | None:
+    """The letter of the intervals that a unit of time, the first of theirs, is one of."""
+    word = unit.lower().rstrip("s")
+    return "M" if word in _MONTHS else "D" if word in _DAYS else None
 
 
 def _read() -> tuple[dict[tuple[str, int], list[str]], dict[tuple[str, int], str]]:
@@ -105,6 +119,8 @@ ALONE: dict[str, ArrowType] = {
     "t": pa.date32(),
     "T": pa.timestamp("us", tz="UTC"),
     "n": pa.timestamp("us"),
+    "D": pa.duration("us"),
+    "M": pa.month_day_nano_interval(),
 }
 #: How parts of arrays and structs come together where these do, if not in the same way.
 _INSIDE = {"=": "==", "<": "==", "||": "coalesce"}
@@ -112,8 +128,8 @@ _INSIDE = {"=": "==", "<": "==", "||": "coalesce"}
 _UNNAMED = frozenset({"=", "<", "==", "in", "union"})
 #: Kinds of what lambdas give that Spark does not take.
 REFUSED_BY_LAMBDAS = {
-    **dict.fromkeys(("filter", "exists", "forall", "map_filter"), "yhilfdmsSxtTnapr"),
-    "array_sort": "byhlfdmsSxtTnapr",
+    **dict.fromkeys(("filter", "exists", "forall", "map_filter"), "yhilfdmsSxtTnaprDM"),
+    "array_sort": "byhlfdmsSxtTnaprDM",
     "transform_keys": "p",
 }
 

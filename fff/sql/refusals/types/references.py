@@ -11,15 +11,17 @@ import pyarrow as pa
 from fff.errors import QueryError
 from fff.schema import ArrowType
 from fff.sql.binder.names import parts_of, reference_span
-from fff.sql.binder.scopes import Found, SelectScope, resolve
-from fff.sql.refusals.generators import kinds_of
+from fff.sql.binder.scopes import Found, SelectScope, Source, resolve
+from fff.sql.refusals.generators import GENERATORS, kinds_of, makes_columns
 from fff.sql.refusals.types.kinds import kind_of, letter_of
-from fff.sql.syntax.statement import Node, Statement, TokenType
+from fff.sql.syntax.statement import Node, Statement, TokenType, identifier_span
 
 #: A name that nothing says `AS` before, if one of these follows it.
 NAMED = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 
 
+#: Before an item of a SELECT.
+_BEFORE_ITEMS = frozenset({TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA})
 #: A kind, and the tokens it is of: the first one, and the one behind it.
 Part = tuple[str, int, int]
 
@@ -99,9 +101,15 @@ class References(ABC):
     def _column(self, at: int, node: Node, scope: SelectScope) -> ArrowType | None:
         """The type of the column, or of the field of one, that a name at a token means."""
         parts = parts_of(node)
-        if len(parts) == 1 and (parts[0].name.lower() in scope.aliases or at in self._in_lambdas):
+        if len(parts) == 1 and at in self._in_lambdas:
             return None  # which of the two is meant depends on the place
         resolved = resolve(node, scope)
+        if len(parts) == 1 and parts[0].name.lower() in scope.aliases:
+            return self._lateral(at, parts[0].name.lower(), scope) if resolved == "local" else None
+        if isinstance(resolved, Found) and resolved.origins is None and not resolved.others:
+            return self._computed(
+                resolved.source, resolved.index, [one.name for one in parts[resolved.qualifiers + 1 :]]
+            )
         kinds = kinds_of(resolved) if isinstance(resolved, Found) else []
         if len(kinds) != 1 or not isinstance(resolved, Found):
             return None
@@ -114,6 +122,47 @@ class References(ABC):
         for part in parts[resolved.qualifiers + 1 :]:
             kind = field_of(kind, part.name)
         return kind
+
+    def _lateral(self, at: int, name: str, scope: SelectScope) -> ArrowType | None:
+        """The type of what the same SELECT has computed before, under a name that no source has."""
+        [*items] = (one for one in scope.node.expressions if one.alias.lower() == name)
+        kind, end = self._named(items[0]) if len(items) == 1 else (None, at)
+        return kind if end < at else None
+
+    def _computed(self, source: Source, index: int, fields: Sequence[str]) -> ArrowType | None:
+        """The type of a column that a query in FROM computes, or of a field of one."""
+        query = source.query
+        if query is None or query.recursive or len(query.branches) != 1 or source.sealed:
+            return None
+        [scope] = query.branches
+        items, outputs = scope.node.expressions, scope.outputs or ()
+        if len(items) != len(outputs) or any(map(makes_columns, items)):
+            return None
+        passed = outputs[index].passed
+        kind = self._computed(*passed, ()) if passed is not None else self._named(items[index])[0]
+        for name in fields:
+            kind = field_of(kind, name)
+        return kind
+
+    def _named(self, item: Node) -> tuple[ArrowType | None, int]:
+        """The type of an item of a SELECT with a name behind it, and the token of that."""
+        alias = item.args.get("alias")
+        span = identifier_span(alias) if alias is not None else None
+        if span is None:
+            return None, len(self._tokens)
+        at, depths = self._statement.token_at(span.start), self._statement.depths
+        first = end = at - self._is(at - 1, (TokenType.ALIAS,))
+        while (
+            first
+            and depths[first - 1] >= depths[at]
+            and not (depths[first - 1] == depths[at] and self._is(first - 1, _BEFORE_ITEMS))
+        ):
+            first -= 1
+        if not self._is(first - 1, _BEFORE_ITEMS) or self._tokens[first].text.lower() in GENERATORS:
+            return None, at
+        kind = self.whole(first, end)[0]
+        # A constant text may be cast where a column may not, and the other way round.
+        return None if kind == "S" else self.type_of(first, end), at
 
     def _is(self, at: int, kinds: Container[TokenType]) -> bool:
         return 0 <= at < len(self._tokens) and self._tokens[at].token_type in kinds
