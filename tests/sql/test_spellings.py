@@ -34,6 +34,7 @@ ALONE = [
 ]
 #: By Spark, over their tables.
 WITH_SPARK = [
+    "WITH a AS (SELECT i FROM r GROUP BY i), b AS (SELECT i FROM u GROUP BY i) SELECT count(a.i) AS n FROM a FULL JOIN b ON a.i = b.i LIMIT 9",
     "SELECT q.st.k FROM (SELECT named_struct('k', i, 'j', l) AS st FROM r) q ORDER BY k",
     "SELECT st.k, count(*) AS n FROM (SELECT named_struct('k', i, 'j', l) AS st FROM r) GROUP BY k HAVING k > 0",
     "SELECT i >>> 1 AS x, -4 >>> 1 + 1 AS y, i >>> 1 >>> 1 & 3 AS z FROM r WHERE l >>> 2 >= 0",

@@ -261,7 +261,8 @@ class _Packing(Struct, frozen=True):
     def _holds(self, source: Source) -> bool:
         span = source.span
         if span is None:
-            named = identifier_span(source.node.args["alias"].this) if source.alias else None
+            given = source.node.args.get("alias") or source.node  # a name of WITH may stand for itself
+            named = identifier_span(given.this) if source.alias else None
             must(named is not None)
             span = named
         return span is not None and self.joins.start <= span.start < self.joins.end
