@@ -295,6 +295,22 @@ def test_texts_are_read_as_java_reads_them(
     assert (str(read_double(text)), str(read_float(text))) == (str(as_double), str(as_float))
 
 
+@pytest.mark.parametrize(
+    ("text", "count", "left"),
+    [
+        ("aaaa", 2, "a"),
+        ("aaaa", -2, "a"),
+        ("aaa", -1, ""),
+        ("abaa", -1, ""),
+        ("ab", 1, "ab"),
+        ("aaa", -3, "aaa"),
+    ],
+)
+def test_delimiters_overlap_as_in_spark(text: str, count: int, left: str) -> None:
+    [case] = taken([f"substring_index('{text}', 'aa', {count})"], rows(random.Random(1), 1))
+    assert case.found.values.to_pylist() == [left]
+
+
 def test_a_number_with_a_suffix_is_no_cast() -> None:
     kinds = {
         text: str(translated(text).type)

@@ -179,10 +179,15 @@ def _part(text: str, by: str, number: int) -> str:
 
 
 def _substring_index(text: str, by: str, count: int) -> str:
+    """As Spark looks for it: the next one may begin within the one before."""
     if not by or count == 0:
         return ""
-    parts = text.split(by)
-    return by.join(parts[:count] if count > 0 else parts[count:])
+    at = -1 if count > 0 else len(text) - len(by) + 1
+    for _ in range(abs(count)):
+        at = text.find(by, at + 1) if count > 0 else text.rfind(by, 0, max(at - 1 + len(by), 0))
+        if at < 0:
+            return text
+    return text[:at] if count > 0 else text[at + len(by) :]
 
 
 def _translate(text: str, letters: str, to: str) -> str:

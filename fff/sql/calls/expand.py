@@ -170,9 +170,8 @@ class _Select(Struct, frozen=True):
         ]
 
     def _null(self, call: Call) -> str:
-        """A NULL of the function's type; without one in a condition, where types do not show and the engine knows it."""
-        inside = self.text.list_end <= call.span.start < self.text.source_end
-        return "NULL" if inside else f"CAST(NULL AS {call.value.type})"
+        """A NULL of the function's type."""
+        return f"CAST(NULL AS {call.value.type})"
 
     def _next(self, ready: Sequence[Call]) -> list[Call]:
         """Those to be made next: of the first condition that has any, so that later ones see fewer rows; else all."""
