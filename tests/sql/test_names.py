@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import os
 import random
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -139,6 +140,8 @@ def test_random_names_are_those_of_spark(spark: SparkEngine) -> None:
             ours |= {} if name is None else {text: name}
     assert len(ours) > 60
     theirs = shown(spark, data, list(ours), "t")
+    # Where Spark itself calls a variable by a number of the moment, no name is the right one.
+    theirs = {text: name for text, name in theirs.items() if not re.search(r"lambda \w+#\d+", name)}
     assert {text: ours[text] for text in theirs} == theirs
 
 

@@ -62,6 +62,8 @@ _TRUTHS = frozenset({TokenType.TRUE, TokenType.FALSE})
 #: What `range` takes: whole numbers, and what is cast to them.
 _NUMBERS = frozenset("yhilfdmsS")
 _MOST_OF_RANGE = 4
+#: Texts and intervals, which `lag` and `lead` bring together as nothing else does.
+_SHIFTED = [{text, interval} for text in "sS" for interval in "DM"]
 
 
 def check_constants(statement: Statement, expressions: Expressions, at: int, fold: Fold) -> None:
@@ -83,7 +85,8 @@ def check_constants(statement: Statement, expressions: Expressions, at: int, fol
             _check_kind(statement, name, part, kinds, is_null=is_null)
             if (least, most) != (None, None):
                 _check_bounds(statement, name, part, value(*part[1:]), (least, most))
-    if name in {"lag", "lead"} and len(parts) > 2 and parts[0][0] != parts[2][0]:
+    beside = {part[0] for part in parts[::2]}
+    if name in {"lag", "lead"} and len(beside) > 1 and beside not in _SHIFTED:
         expressions.alike("coalesce", name, [parts[0], parts[2]])
     elif name in _FLAGGED and len(parts) == 2:
         _check_flag(statement, name, parts[1])
