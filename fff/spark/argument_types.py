@@ -184,10 +184,8 @@ class Prober:
         ask([(nulls, blanks)])
         if self.outcomes([call(nulls)]) == ["wrong"] == self.outcomes([call(["1"] * count)]):
             return None
-        together = {
-            tuple(range(count)),
-            tuple(range(max(1, count - 1))),
-        }  # all, or what stands before a number
+        # All, or what stands before a number.
+        together = {tuple(range(count)), tuple(range(max(1, count - 1)))}
         for places in {*combinations(range(count), 1), *together}:
             ask([(_with(nulls, places, one), _marked(blanks, places, kind)) for kind, one in every])
         tried = sorted({witnesses[0], witnesses[-1]}) if count > 1 and witnesses else []

@@ -234,9 +234,8 @@ class ServerCatalog:
             if not _only_reads(sql):
                 raise QueryError("only a SELECT can be asked of the catalog", sql=sql)
             for name, rows in own.items():
-                cursor.register(
-                    name, _table(_SHAPES[name], rows)
-                )  # in front of the empty one, for this cursor
+                if rows:  # in front of the empty table, for this cursor
+                    cursor.register(name, _table(_SHAPES[name], rows))
             return cursor.sql(_adapted(sql)).to_arrow_table()
         except failures() as error:
             first = str(error).partition("\n")[0]

@@ -192,9 +192,8 @@ class GatewayJVM:
             self._process = self._spawn(command, handshake, subprocess.DEVNULL)
         else:
             try:
-                log = os.open(
-                    self._log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-                )  # it may tell values
+                # For nobody else to read: it may tell values.
+                log = os.open(self._log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
                 try:
                     self._process = self._spawn(command, handshake, log)
                 finally:

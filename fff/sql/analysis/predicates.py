@@ -320,9 +320,8 @@ def _ranked(operator: Operator, values: Sequence[Typed]) -> Expr | None:
         return None
     sides, kind = common(values)
     check_compared("a comparison", kind, floats=True)
-    if len(set(known)) > 1 and has_part(
-        kind, is_decimal
-    ):  # inside others Spark compares those of one type alone
+    # Inside others Spark compares decimals of one type alone.
+    if len(set(known)) > 1 and has_part(kind, is_decimal):
         raise LeftToSparkError(f"compares {' with '.join(map(type_name, known))}")
     if kind == MONTHS:
         months = [intervals.count_of(side) for side in sides]

@@ -104,7 +104,7 @@ def _check_twins(statement: Statement, scope: SelectScope) -> None:
         alike = [one for one in scope.sources if one.alias.lower() == source.alias.lower() and not one.hidden]
         for column in scope.columns:
             *qualifier, name = [part.name.lower() for part in parts_of(column)[:2]]
-            if name in scope.merged or (not qualifier and name in scope.aliases):
+            if name in scope.merged or (not qualifier and scope.makes(name)):
                 continue
             if qualifier not in ([], [source.alias.lower()]) or sum(_has(one, name) for one in alike) < 2:
                 continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -233,15 +233,27 @@ class NamedRelation(Protocol):
         """Whether it is meant by a qualifier, lower case."""
 
 
-def made_names(items: Iterable[Node], sources: Iterable[NamedRelation]) -> frozenset[str]:
-    """The names that a select list makes, lower case: those it gives, and those of fields that it reads (`k` of `st.k`)."""
-    made = {item.alias.lower() for item in items if item.alias}
+def made_names(items: Iterable[Node]) -> dict[str, list[list[str]]]:
+    """The names of a select list's entries, lower case, each with what stands before it: nothing where it is given, `st` before `k` in `st.k`."""
+    made: dict[str, list[list[str]]] = {}
     for item in items:
-        if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+        if item.alias:
+            made.setdefault(item.alias.lower(), []).append([])
+        elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
             *qualifier, name = (part.name.lower() for part in parts_of(item))
-            if qualifier and not any(source.answers_to(qualifier) for source in sources):
-                made.add(name)
-    return frozenset(made)
+            if qualifier:
+                made.setdefault(name, []).append(qualifier)
+    return made
+
+
+def is_made(
+    name: str, made: Mapping[str, Sequence[Sequence[str]]], sources: Collection[NamedRelation]
+) -> bool:
+    """Whether such a name is no source's: it is given, or that of a field, before which no name of a source stands."""
+    return any(
+        not qualifier or not any(source.answers_to(qualifier) for source in sources)
+        for qualifier in made.get(name, ())
+    )
 
 
 def qualifier_of(star: Node) -> list[str]:

@@ -15,6 +15,7 @@ from fff.sql.binder.names import (
     Scope,
     has_generator,
     is_generated,
+    is_made,
     made_names,
     parts_of,
     reference_span,
@@ -190,7 +191,8 @@ def analyse(
         QueryError: unknown or ambiguous names, or a LIMIT that is not a count.
     """
     select = block.select
-    aliases = made_names(select.expressions, block.scope.relations)
+    made = made_names(select.expressions)
+    aliases = frozenset(name for name in made if is_made(name, made, block.scope.relations))
     outputs = _outputs(block, select.expressions)
     reader = _ClauseReader(block, aliases)
     for name, part in _parts(select):

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from fff.catalog import Catalog, Table
 from fff.dataflow.plan.plan import JoinKind
 from fff.errors import Span
-from fff.sql.binder.names import is_call, is_cast, is_generated, made_names, parts_of
+from fff.sql.binder.names import is_call, is_cast, is_generated, is_made, made_names, parts_of
 from fff.sql.binder.regions import Region
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp, keyword
@@ -147,16 +147,12 @@ class SelectScope(Struct, eq=False):
     joinable: bool = True  # FROM holds web tables, inner, cross, left, semi and anti joins, and nothing else
     one_sided: bool = False  # some of them are left, semi or anti joins
     inner: list[Query] = field(default_factory=list)  # the queries in its expressions
+    _made: dict[str, list[list[str]]] | None = None  # once they are asked for
 
     @property
     def flat(self) -> bool:
         """Whether FROM holds web tables, inner and cross joins, and nothing else."""
         return self.joinable and not self.one_sided
-
-    @property
-    def aliases(self) -> frozenset[str]:
-        """The names the select list makes: those it gives, and those of fields that it reads."""
-        return made_names(self.node.expressions, self.sources)
 
     @property
     def outputs(self) -> list[Output] | None:
@@ -170,6 +166,12 @@ class SelectScope(Struct, eq=False):
         while at is not None:
             yield at
             at = at.outer
+
+    def makes(self, name: str) -> bool:
+        """Whether the select list makes a name, lower case: gives it, or reads a field that is called so."""
+        if self._made is None:
+            self._made = made_names(self.node.expressions)
+        return is_made(name, self._made, self.sources)
 
     @property
     def reach(self) -> list[Source]:
@@ -228,7 +230,7 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
         resolved = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
         if resolved is not None:
             return resolved
-        if names[0] in at.aliases or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
+        if at.makes(names[0]) or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
             return "local"
     return "local" if is_generated(names[0], scope.node) else "nowhere"
 
@@ -284,7 +286,11 @@ def ambiguous(node: Node, scope: SelectScope) -> list[str]:
     name, part = parts_of(node)[0].name.lower(), node
     while part.parent is not None and part.parent is not scope.node:
         part = part.parent
-    if part.arg_key not in ("expressions", "where") or name in scope.aliases | scope.merged | scope.blurred:
+    if (
+        part.arg_key not in ("expressions", "where")
+        or name in scope.merged | scope.blurred
+        or scope.makes(name)
+    ):
         return []
     meant = _qualified([one.name.lower() for one in parts_of(node)], scope, joining=False)
     if isinstance(meant, Found):

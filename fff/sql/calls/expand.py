@@ -124,7 +124,7 @@ class _Select(Struct, frozen=True):
         ready = [call for call in self.calls if not self._around(call)]
         arguments = {call.key: self._arguments(call) for call in ready}
         nothing = [
-            edit(call.span, self._null(call))
+            edit(call.span, f"CAST(NULL AS {call.value.type})")
             for call in ready
             if any(one.kind == "null" for one in arguments[call.key])
         ]
@@ -168,10 +168,6 @@ class _Select(Struct, frozen=True):
         return [
             argument_of(self.tree.statement, call, index, self.scope) for index in range(len(call.arguments))
         ]
-
-    def _null(self, call: Call) -> str:
-        """A NULL of the function's type."""
-        return f"CAST(NULL AS {call.value.type})"
 
     def _next(self, ready: Sequence[Call]) -> list[Call]:
         """Those to be made next: of the first condition that has any, so that later ones see fewer rows; else all."""

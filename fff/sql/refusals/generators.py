@@ -156,7 +156,7 @@ def type_of(node: Node, scope: SelectScope) -> pa.DataType | None:
 def check_sortable(statement: Statement, scope: SelectScope, node: Node) -> None:
     """Raises QueryError for a column of maps, which nothing sorts, where rows are sorted."""
     bare = node.unnest()
-    made = isinstance(bare, exp.Column) and len(parts_of(bare)) == 1 and bare.name.lower() in scope.aliases
+    made = isinstance(bare, exp.Column) and len(parts_of(bare)) == 1 and scope.makes(bare.name.lower())
     kind = type_of(bare, scope) if isinstance(bare, exp.Column) and not made else None
     if kind is not None and pa.types.is_map(kind):
         raise refused(statement, bare, "rows are not sorted by maps", "sort by its keys: map_keys(…)")

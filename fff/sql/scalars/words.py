@@ -113,7 +113,6 @@ UNIT_PLACES = {"trunc": 1, "date_trunc": 0}
 UNITS |= {"MM": "MONTH", "WEEK": "WEEK"}
 CLOCK_UNITS = frozenset({"DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 #: Microseconds.
-CLOCK = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 DAY = 86_400_000_000
 MONTHS, DAYS = {"MONTH": 1, "YEAR": 12}, {"DAY": 1, "WEEK": 7}
 OPERATORS: dict[type[Node], str] = {

@@ -53,8 +53,6 @@ __all__ = [
 
 # What the parser wonders about is told as an error of ours, or not at all.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
-
-
 _SPARK = Dialect.get_or_raise("spark")
 _SPARK.SUPPORTS_ORDER_BY_ALL = False  # sqlglot would drop what stands before the dot in ORDER BY t.all
 
@@ -401,12 +399,9 @@ def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
     for token in tokens:
         before, kind = told[-1] if told else token, token.token_type
         kinds, touches = (before.token_type, kind), before.end + 1 == token.start
-        if (
-            kinds == (TokenType.STRING, TokenType.STRING)
-            and touches
-            and text[before.start] == text[token.start]
-        ):
-            before.text += text[token.start] + token.text
+        quote = text[token.start]
+        if touches and kinds == (TokenType.STRING, TokenType.STRING) and text[before.start] == quote:
+            before.text += quote + token.text
             before.end = token.end
             continue
         if kinds == (TokenType.VAR, TokenType.STRING) and before.text.lower() == "x":

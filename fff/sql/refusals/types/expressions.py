@@ -268,10 +268,8 @@ class Expressions(Calls):
             elif token is TokenType.COLLATE:
                 if kind in WORDS and kind not in "sS":
                     raise self.mistake(f"COLLATE takes no {WORDS[kind]}", at, end)
-                kind, end = (
-                    UNKNOWN,
-                    end + 2,
-                )  # Spark takes such a text where it takes no other, as in `+ DATE …`
+                # Spark takes such a text where it takes no other, as in `+ DATE …`.
+                kind, end = UNKNOWN, end + 2
             elif token in {
                 TokenType.COLON,
                 TokenType.ARROW,

@@ -104,7 +104,7 @@ class References(ABC):
         if len(parts) == 1 and at in self._in_lambdas:
             return None  # which of the two is meant depends on the place
         resolved = resolve(node, scope)
-        if len(parts) == 1 and parts[0].name.lower() in scope.aliases:
+        if len(parts) == 1 and scope.makes(parts[0].name.lower()):
             return self._lateral(at, parts[0].name.lower(), scope) if resolved == "local" else None
         if isinstance(resolved, Found) and resolved.origins is None and not resolved.others:
             return self._computed(
@@ -125,7 +125,7 @@ class References(ABC):
 
     def _lateral(self, at: int, name: str, scope: SelectScope) -> ArrowType | None:
         """The type of what the same SELECT has computed before, under a name that no source has."""
-        [*items] = (one for one in scope.node.expressions if one.alias.lower() == name)
+        items = [one for one in scope.node.expressions if one.alias.lower() == name]
         kind, end = self._named(items[0]) if len(items) == 1 else (None, at)
         return kind if end < at else None
 
