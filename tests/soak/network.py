@@ -177,9 +177,12 @@ class Link(asyncio.Transport):
         self._loop.call_soon(self._protocol.connection_lost, error)
 
     def _over(self) -> None:
-        if self._exchange is not None:
+        self._ended()
+        self._exchange = None
+
+    def _ended(self) -> None:
+        if self._exchange is not None and self._exchange.ended is None:
             self._exchange.ended = self._loop.time()
-            self._exchange = None
 
     # ------------------------------------------------------------------------------------------- the server's side
 
@@ -201,7 +204,7 @@ class Link(asyncio.Transport):
         reply = fate.instead if fate.instead is not None else fate.change(self._network.site(asked))
         await asyncio.sleep(weather.on_the_way())
         exchange.status = None if reply.raw is not None else reply.status
-        if await self._give(reply.bytes(), fate):
+        if await self._give(reply.bytes(), fate, _told(reply)):
             exchange.asked_to_wait = weather.told_to_wait(reply)
         note(f"{reply.status} {reply.then} {fate.name} {asked.target}")
         if reply.then in ("reset", "close") and not self._network.weather.strikes_at_once():
@@ -220,8 +223,11 @@ class Link(asyncio.Transport):
                 if (idle := weather.idle()) is not None:
                     self._idle = self._loop.call_later(idle, self._tired)
 
-    async def _give(self, data: bytes, fate: Fate) -> bool:
-        """The bytes, in pieces; whether the client, which may have gone, was given all of the head."""
+    async def _give(self, data: bytes, fate: Fate, told: int | None) -> bool:
+        """The bytes, in pieces; whether the client, which may have gone, was given all of the head.
+
+        For the client the answer is over with the bytes that it was `told` of, whatever the server goes on to send.
+        """
         given = b""
         for piece, pause in self._network.weather.pieces(data, fate):
             if self._closing:  # by the client, at what had come
@@ -231,6 +237,8 @@ class Link(asyncio.Transport):
             await self._reading.wait()
             self._network.delivered += len(piece)
             given += piece
+            if told is not None and len(given) >= told:
+                self._ended()
             self._protocol.data_received(piece)
         return b"\r\n\r\n" in given
 
@@ -243,3 +251,11 @@ class Link(asyncio.Transport):
         if not self._closing:
             self._protocol.eof_received()
             self._end(None)
+
+
+def _told(reply: Reply) -> int | None:
+    """How many bytes the head of an answer says that there are, itself among them; None where it does not say."""
+    length = reply.headers.get("Content-Length", "")
+    if reply.raw is not None or not length.isdecimal():
+        return None
+    return len(reply.head()) + int(length)
