@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # The name says what was installed: a changed lock or pyproject installs again, whatever the files' times say.
 READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null | cksum | tr ' ' '-')
 
-.PHONY: help demo check test slow lint format bench bench-check experiments fuzz faults soak lock clean
+.PHONY: help demo check test slow lint format bench bench-check experiments fuzz faults soak lock dist clean
 
 help:
 	@echo 'make demo    run the demo query over bundled web sources on this machine'
@@ -22,12 +22,13 @@ help:
 	@echo 'make fuzz    random queries against the oracle (FFF_FUZZ_SEED, FFF_FUZZ_COUNT)'
 	@echo 'make faults  sources that answer wrongly against every paginator, and the page that shows what is noticed'
 	@echo 'make soak    all of FFF over a simulated network until Ctrl-C, and the page that keeps the tally (FFF_SOAK_SEED, FFF_SOAK_SECONDS)'
-	@echo 'make lock    pin all dependencies anew'
+	@echo 'make lock    pin all dependencies anew, by their hashes'
+	@echo 'make dist    a release in dist/, with what it is built on'
 
 $(READY):
 	@sh .ci/venv $(VENV)
 	@rm -f $(VENV)/.ready-*
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 
@@ -52,6 +53,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	sh .ci/audit $(BIN)/python
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -75,13 +77,23 @@ faults: $(READY)
 soak: $(READY)
 	@$(BIN)/python -m tests.soak
 
-# uv finds one set of versions for every supported Python and platform; only this target needs it.
+# What makes a lock and a release is pinned as well, beside what FFF needs.
+RELEASE := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.lock
+# uv finds one set of versions for every supported Python and platform.
+PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'make lock'
+
 lock: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
-	  --extra build --extra lint --extra test \
-	  --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'make lock' \
-	  --output-file requirements.lock pyproject.toml
+	$(RELEASE)
+	$(PIN) --upgrade --extra build --extra lint --extra test --output-file requirements.lock pyproject.toml
+	$(PIN) --upgrade --constraint requirements.lock --group release --output-file .ci/release.lock
+
+dist: $(READY)
+	rm -rf dist
+	$(RELEASE)
+	$(BIN)/python -m hatchling build
+	$(PIN) --constraint requirements.lock --output-file dist/requirements.lock pyproject.toml
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/fff.cdx.json dist/requirements.lock
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
