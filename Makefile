@@ -14,7 +14,7 @@ help:
 	@echo 'make check   the tests to run after every change: those that take little time, and no JVM'
 	@echo 'make test    the fast tests'
 	@echo 'make slow    the long randomised tests, bounded (20,000 random queries, or FFF_FUZZ_COUNT)'
-	@echo 'make lint    ruff, mypy and the import rules'
+	@echo 'make lint    ruff, mypy, the import rules, and known holes of what FFF is built on'
 	@echo 'make format  let ruff rewrite what it can'
 	@echo 'make bench   the benchmarks against references, and the page that shows them'
 	@echo 'make bench-check  the same in short; fails where a ratio exceeds its bar'
@@ -80,7 +80,7 @@ soak: $(READY)
 # What makes a lock and a release is pinned as well, beside what FFF needs.
 RELEASE := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.lock
 # uv finds one set of versions for every supported Python and platform.
-PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --system-certs \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'make lock'
 
 lock: $(READY)
