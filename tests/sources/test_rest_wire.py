@@ -11,7 +11,10 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SecretError, SourceError
+from fff_sources.http.paging.factory import Questions, stop_at
+from fff_sources.http.paging.paginators import Ask, LaterPages
 from fff_sources.http.response import bodies
+from fff_sources.http.spec.spec import Endpoint
 from tests.sources.reading import Reader
 from tests.web.serving import Handler, Serve
 
@@ -178,6 +181,45 @@ async def test_a_total_that_is_not_what_came_is_an_incomplete_answer(
     assert ids(await reader.scan("t", window=window)) == ALL
     assert reader.truncated == ([] if more else [f"the source speaks of {total} rows and gave 23"])
     assert reader.meter.warnings == {}
+
+
+@pytest.mark.parametrize("total", [10**15, 10**40])
+@pytest.mark.parametrize("paginator", ["offset", "page_number, page_param: offset"])
+async def test_any_total_that_is_told_costs_nothing(
+    serve: Serve, read: Read, total: int, paginator: str
+) -> None:
+    """Questions are made as they are asked: a list of so many would take all memory there is."""
+    server = await serve(offsets(cap=10, total=total))
+    pages = f"{{type: {paginator}, total_path: total}}"
+    table = f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r, data_selector: items, paginator: {pages}}}}}}}"
+    with pytest.raises(SourceError, match="100 empty pages in a row"):
+        await read(source(server.url, table)).scan("t", window=4)
+    assert len(server.asked) < 150
+
+
+@pytest.mark.parametrize("limit", [None, 1, 2, 5, 9])
+@pytest.mark.parametrize("bound", [None, 0, 30, 35, 90])
+@pytest.mark.parametrize("count", [0, 1, 8])
+def test_pages_that_are_known_stop_where_they_would_one_by_one(
+    limit: int | None, bound: int | None, count: int
+) -> None:
+    paginator = {"type": "offset", "maximum_offset": bound}
+    endpoint = Endpoint.model_validate({"path": "r", "paginator": paginator})
+    rest = LaterPages(range(10, 10 + 10 * count, 10), lambda position: Ask(position=position))
+    questions = Questions(endpoint, rest, limit, 1)
+    asked, stopped = [], None
+    for ask in rest:
+        stopped = stop_at(endpoint, limit, ask, 1 + len(asked)) or stopped
+        if stopped is None:
+            asked.append(ask)
+    assert len(questions) == len(asked)
+    assert [questions.take() for _ in asked] == asked
+    assert questions.stopped == stopped
+    following = Ask(position=10 + 10 * count)
+    questions.add(following, 1 + len(asked))
+    stopped = stopped or stop_at(endpoint, limit, following, 1 + len(asked))
+    assert [questions.take() for _ in range(len(questions))] == ([] if stopped else [following])
+    assert questions.stopped == stopped
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -29,6 +28,7 @@ from fff_sources.http.paging.consistency import (
 from fff_sources.http.paging.envelope import PagingHints
 from fff_sources.http.paging.factory import (
     WORDED,
+    Questions,
     has_more,
     is_proven_end,
     leads_on,
@@ -222,18 +222,13 @@ class Reading(Struct, dict=True):
         self, paginator: Paginator, rest: Sequence[Ask], window: int, limit: int | None
     ) -> AsyncGenerator[Page]:
         """The pages after the first, as they arrive."""
-        waiting: deque[Ask] = deque()
-        truncated = None
-        for ask in rest:
-            truncated = stop_at(self.endpoint, limit, ask, self._pages + len(waiting)) or truncated
-            if truncated is None:
-                waiting.append(ask)
+        waiting = Questions(self.endpoint, rest, limit, self._pages)
         running: dict[asyncio.Task[Response], Ask] = {}
         spent: BudgetExhausted | None = None
         try:
             while waiting or running:
                 while waiting and len(running) < window:
-                    ask = waiting.popleft()
+                    ask = waiting.take()
                     running[asyncio.ensure_future(self.fetch(ask))] = ask  # read as they arrive, in any order
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
@@ -242,22 +237,19 @@ class Reading(Struct, dict=True):
                         response = task.result()
                     except BudgetExhausted as error:
                         spent = error  # what is under way was paid for
-                        waiting.clear()
+                        waiting.drop()
                         continue
                     pages, answer = self._read(response, paginator)
                     following, _rest = self._plan(paginator, ask, answer, pages, independent=False)
-                    if following is not None and truncated is None:
-                        pages_asked = self._pages + len(running) + len(waiting)
-                        truncated = stop_at(self.endpoint, limit, following, pages_asked)
-                        if truncated is None and spent is None:
-                            waiting.append(following)
+                    if following is not None and spent is None:
+                        waiting.add(following, self._pages + len(running))
                     for page in self._repeats.sure(pages):
                         yield page
             if spent is not None:
                 raise spent
-            if truncated is not None:
+            if waiting.stopped is not None:
                 self._truncated = True
-                yield Page(self.body.empty(), truncated)
+                yield Page(self.body.empty(), waiting.stopped)
         finally:
             await cancel(running)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+
 from fff_sources.http.paging import links, paginators
 from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.consistency import Totals
@@ -219,6 +223,48 @@ def stop_at(endpoint: spec.Endpoint, limit: int | None, following: Ask, pages: i
             if bound is not None and following.position >= bound:
                 return f"stopped at {bound} (maximum in the spec)"
     return None
+
+
+class Questions:
+    """What is still to be asked of a scan whose pages are known after its first ones, up to where they stop.
+
+    `stopped` is what keeps further pages from being asked for, if something does.
+    """
+
+    def __init__(self, endpoint: spec.Endpoint, rest: Sequence[Ask], limit: int | None, pages: int) -> None:
+        self._endpoint, self._limit, self._rest = endpoint, limit, rest
+        # Their places rise and so does the number of pages: behind one that is not asked for none is.
+        self._end = bisect_left(
+            range(len(rest)),
+            True,
+            key=lambda place: bool(stop_at(endpoint, limit, rest[place], pages + place)),
+        )
+        past = self._end < len(rest)
+        self.stopped = stop_at(endpoint, limit, rest[-1], pages + self._end) if past else None
+        self._asked = 0
+        self._later: deque[Ask] = deque()
+
+    def __len__(self) -> int:
+        return self._end - self._asked + len(self._later)
+
+    def take(self) -> Ask:
+        """The next one."""
+        if self._asked == self._end:
+            return self._later.popleft()
+        self._asked += 1
+        return self._rest[self._asked - 1]
+
+    def add(self, following: Ask, pages: int) -> None:
+        """One that an answer led to, behind all others, where so many pages are had or under way."""
+        if self.stopped is None:
+            self.stopped = stop_at(self._endpoint, self._limit, following, pages + len(self))
+            if self.stopped is None:
+                self._later.append(following)
+
+    def drop(self) -> None:
+        """None of those that are left is asked."""
+        self._asked = self._end
+        self._later.clear()
 
 
 def leads_on(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:

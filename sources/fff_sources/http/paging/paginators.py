@@ -11,9 +11,10 @@ A server that repeats a cursor or a URL raises PaginationError; pages that repea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, overload
 
 from fff.structs import Struct, field, replace
 from fff_sources.http.paging.envelope import says_estimate
@@ -200,6 +201,27 @@ class SinglePagePaginator(Chained):
         return None
 
 
+class LaterPages(Sequence[Ask]):
+    """The questions for pages at known places, each made when it is taken: a server may tell of any number."""
+
+    def __init__(self, places: range, ask: Callable[[int], Ask]) -> None:
+        self._places, self._ask = places[: sys.maxsize], ask
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Ask: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> LaterPages: ...
+
+    def __getitem__(self, place: int | slice) -> Ask | LaterPages:
+        if isinstance(place, slice):
+            return LaterPages(self._places[place], self._ask)
+        return self._ask(self._places[place])
+
+
 class PageRange(Struct, frozen=True):
     """Where a part of a scan lies in the whole: what its paginator must know of the pages before and after."""
 
@@ -286,10 +308,10 @@ class OffsetPaginator:
             return None
         step = answer.records
         self._end = end = self._first + total
-        return [
-            self._ask(position, expected=min(step, end - position))
-            for position in range(ask.position + step, end, step)
-        ]
+        return LaterPages(
+            range(ask.position + step, end, step),
+            lambda position: self._ask(position, expected=min(step, end - position)),
+        )
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells."""
@@ -409,7 +431,9 @@ class PageNumberPaginator:
                 return None
             pages = -(-total // answer.records)
         self._outstanding, self._last = pages - 1, ask.position + pages - 1
-        return [self._ask(ask.position + number, expected=0) for number in range(1, pages)]
+        return LaterPages(
+            range(ask.position + 1, ask.position + pages), lambda page: self._ask(page, expected=0)
+        )
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells, in records and in pages."""

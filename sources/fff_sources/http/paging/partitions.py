@@ -40,6 +40,10 @@ def is_divisible(endpoint: spec.Endpoint) -> bool:
     )
 
 
+#: Questions that are handed on to other processes.
+_MOST = 2**20
+
+
 class FirstPage(Struct, frozen=True):
     """The first page of a scan: its answer, how many records that holds, and what tells them from any other page's."""
 
@@ -49,7 +53,9 @@ class FirstPage(Struct, frozen=True):
 
 
 def divided(page: FirstPage, rest: Sequence[Ask], parts: int, total: int | None) -> list[ScanPart]:
-    """The first page and the questions after it, in at most so many parts of about the same number of pages."""
+    """The first page and the questions after it, in at most so many parts of about as many pages: one, if they are too many to hand on."""
+    if len(rest) > _MOST:
+        return [ScanPart(page.answer)]
     pages, length = len(rest) + 1, page.records
     parts = max(1, min(parts, pages))
     cuts = [number * pages // parts for number in range(parts + 1)]
