@@ -33,6 +33,8 @@ import fff
 AT_ONCE = 200
 #: Rows of a page, and how many different keys they have.
 PAGE, KEYS = 100, 50
+#: Seconds after which Spark lets go of threads that had nothing to do for a minute.
+REST = 65.0
 #: How often a program looks at what it holds.
 SAMPLES = 10
 
@@ -50,9 +52,9 @@ def held() -> Sample:
     sample = {
         "memory_mb": int(said["RssAnon"].split()[0]) / 1000,
         "objects": len(gc.get_objects()),
-        "descriptors": len(os.listdir("/proc/self/fd")),
+        "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
         "threads": threading.active_count(),
-        "tasks": sum(type(one) is asyncio.Task for one in gc.get_objects()),
+        "tasks": sum(type(one) is asyncio.Task and not one.done() for one in gc.get_objects()),
         "files": files,
     }
     return sample | _of_java()
@@ -108,10 +110,13 @@ async def serve() -> None:
 
 
 @contextmanager
-def spec(folder: Path, last: int, pause: float = 0.0) -> Iterator[Path]:
+def serving(last: int, pause: float = 0.0) -> Iterator[Path]:
     """A server in another process, and the file that tells of it."""
     command = [sys.executable, "-m", "tests.api.long_runs", "serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+    ):
         assert server.stdout is not None
         port = int(server.stdout.readline())
         pages = {
@@ -129,8 +134,10 @@ def spec(folder: Path, last: int, pause: float = 0.0) -> Iterator[Path]:
             },
         }
         client = {"base_url": f"http://127.0.0.1:{port}"}
-        file = folder / "long.yaml"
-        file.write_text(yaml.safe_dump({"version": 1, "sources": {"web": {"client": client, "tables": tables}}}))
+        file = Path(folder) / "long.yaml"
+        file.write_text(
+            yaml.safe_dump({"version": 1, "sources": {"web": {"client": client, "tables": tables}}})
+        )
         try:
             yield file
         finally:
@@ -143,14 +150,18 @@ def spec(folder: Path, last: int, pause: float = 0.0) -> Iterator[Path]:
 def statements(count: int) -> list[Sample]:
     """Statements of Spark, all of them different, every fifth of which fails, in one session."""
     samples = []
-    with tempfile.TemporaryDirectory() as folder, spec(Path(folder), 2) as file:
-        with fff.connect(file, cache=False) as connection:
-            for number in range(count):
-                if number % (count // SAMPLES) == 0:
-                    samples.append({"done": number} | held())
-                with suppress(fff.QueryError) if number % 5 == 4 else suppress():
+    with serving(2) as file, fff.connect(file, cache=False) as connection:
+        for number in range(count):
+            if number % (count // SAMPLES) == 0:
+                samples.append({"done": number} | held())
+            if number % 5 < 4:
+                connection.sql(_statement(number)).rows()
+            else:
+                with suppress(fff.QueryError):
                     connection.sql(_statement(number)).rows()
-            samples.append({"done": count} | held())
+                    raise AssertionError("it divides by zero")
+        time.sleep(REST)
+        samples.append({"done": count} | held())
     return samples
 
 
@@ -182,7 +193,7 @@ def joins(rounds: int) -> list[Sample]:
             samples.append({"done": rounds} | held())
         return samples
 
-    with tempfile.TemporaryDirectory() as folder, spec(Path(folder), 1) as file:
+    with serving(1) as file:
         return asyncio.run(main(file))
 
 
@@ -192,17 +203,16 @@ def paced(seconds: int) -> list[Sample]:
     marks = itertools.count(1)
     mark = next(marks)
     pause = 0.02
-    with tempfile.TemporaryDirectory() as folder, spec(Path(folder), 10**6, pause) as file:
-        with fff.connect(file, cache=False) as connection:
-            rows = 0
-            sql = "SELECT r.a, s.c FROM web.r JOIN web.s ON r.b = s.a"
-            for batch in connection.batches(sql):
-                rows += len(batch)
-                if time.monotonic() - began >= mark * seconds / SAMPLES:
-                    samples.append({"done": rows} | held())
-                    mark = next(marks)
-                    if mark > SAMPLES:
-                        break
+    with serving(10**6, pause) as file, fff.connect(file, cache=False) as connection:
+        rows = 0
+        sql = "SELECT r.a, s.c FROM web.r JOIN web.s ON r.b = s.a"
+        for batch in connection.batches(sql):
+            rows += len(batch)
+            if time.monotonic() - began >= mark * seconds / SAMPLES:
+                samples.append({"done": rows} | held())
+                mark = next(marks)
+                if mark > SAMPLES:
+                    break
     return samples
 
 

@@ -99,7 +99,7 @@ def _go(chosen: Day, folder: Path | None) -> Came | None:
                              clock=lambda: WALL + loop.time(), at_once=kill)  # fmt: skip
         try:
             async with Federation(
-                _catalog(chosen, client), client, keep=chosen.keep, cache=cache
+                catalog_of(chosen.spec(), client), client, keep=chosen.keep, cache=cache
             ) as federation:
                 over_duck(federation)
                 runs = [
@@ -120,7 +120,7 @@ def _go(chosen: Day, folder: Path | None) -> Came | None:
 
 
 def _client(chosen: Day, loop: Loop, folder: Path | None) -> WebClient:
-    clock = Clock(now=loop.time, wall=lambda: WALL + loop.time(), sleep=asyncio.sleep)
+    clock = clock_of(loop)
     if chosen.bounds.kill is None or folder is None:
         return WebClient(rng=random.Random(1), clock=clock)
     client = JournaledClient(Journal(folder))
@@ -128,8 +128,14 @@ def _client(chosen: Day, loop: Loop, folder: Path | None) -> WebClient:
     return client
 
 
-def _catalog(chosen: Day, client: WebClient) -> Catalog:
-    document = Document("soak.yaml", chosen.spec())
+def clock_of(loop: Loop) -> Clock:
+    """The clock of a client in virtual time."""
+    return Clock(now=loop.time, wall=lambda: WALL + loop.time(), sleep=asyncio.sleep)
+
+
+def catalog_of(spec: dict[str, Any], client: WebClient) -> Catalog:
+    """One source, `web`."""
+    document = Document("soak.yaml", spec)
     catalog = Catalog()
     catalog.add(RestSource.from_spec(SourceContext("web", document, {}, Path(), client)))
     return catalog
@@ -182,26 +188,33 @@ async def _resumed(chosen: Day, folder: Path, loop: Loop, network: Network) -> O
         folder / "rows", every=True, ttl=float("inf"), clock=lambda: WALL + loop.time(), at_once=True
     )
     whole = replace(chosen, bounds=replace(chosen.bounds, kill=None))
-    async with Federation(_catalog(chosen, client), client, cache=cache) as federation:
+    async with Federation(catalog_of(chosen.spec(), client), client, cache=cache) as federation:
         over_duck(federation)
         network.note("goes on")
         return await _run(whole, federation, network)
 
 
 @contextmanager
-def _conditions(chosen: Day, loop: Loop, queues: Queues) -> Iterator[None]:
-    """All clocks are the loop's, no thread is waited for, and memory is what the network brought."""
+def in_virtual_time(loop: Loop) -> Iterator[None]:
+    """All clocks are the loop's, and no thread is waited for."""
 
     async def at_once(call: Any, *arguments: Any) -> Any:
         return call(*arguments)
 
-    network = loop._network
     with pytest.MonkeyPatch.context() as patching:
-        queues.watch(patching)
         patching.setattr(asyncio, "to_thread", at_once)
         patching.setattr("aiohttp.connector.monotonic", loop.time)
         for name in ("perf_counter", "monotonic"):
             patching.setattr(time, name, loop.time)
+        yield
+
+
+@contextmanager
+def _conditions(chosen: Day, loop: Loop, queues: Queues) -> Iterator[None]:
+    """In virtual time, with memory that is what the network brought."""
+    network = loop._network
+    with pytest.MonkeyPatch.context() as patching, in_virtual_time(loop):
+        queues.watch(patching)
         if chosen.bounds.memory is not None:
             patching.setattr(memory, "taken", lambda: 10**6 + network.delivered * chosen.bounds.per_byte)
             patching.setattr(memory, "_give_back", lambda: None)
