@@ -35,7 +35,7 @@ from fff.runtime.memory import MemoryGuard
 from fff.schema import BOUND, WITHIN, Field, result_field
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
-from fff.sql.planner.plan import Prepared
+from fff.sql.plan import Prepared
 from fff.stats import MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
 from fff.structs import replace
 

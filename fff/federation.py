@@ -25,8 +25,8 @@ from fff.functions import SOURCE, Frame, PythonFunction, PythonFunctions
 from fff.options import RunOptions
 from fff.policies.adaptive.session_memory import Memory
 from fff.runtime.block_run import uses_of
+from fff.sql.plan import Prepared
 from fff.sql.planner.explain import explain
-from fff.sql.planner.plan import Prepared
 from fff.sql.planner.prepare import compared_with_text, prepare, table_names
 from fff.sql.scalars.java import running_on
 from fff.stats import RunOutcome

@@ -14,7 +14,7 @@ from fff.access.key_index import KeyNumbers
 from fff.catalog import Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.arrays import Bools, Int64, ranks
 from fff.dataflow.plan.expressions import And, Expr, evaluate
-from fff.sql.planner.plan import FirstRows
+from fff.sql.plan import FirstRows
 from fff.stats import AccessMeter
 
 

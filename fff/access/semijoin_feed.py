@@ -18,7 +18,7 @@ from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, QueryError, SourceError
 from fff.limits import FEED_PAGE_ROWS
 from fff.schema import comparison_kind, schema_of
-from fff.sql.planner.plan import KeyQuery
+from fff.sql.plan import KeyQuery
 from fff.stats import AccessMeter
 
 #: What is open, apart from blocks, while the query for the keys has not been run.

@@ -10,7 +10,7 @@ from fff.access.first_rows import OrderedPrefix
 from fff.access.table_buffer import SharedSource
 from fff.catalog import SourceAdapter
 from fff.dataflow.plan.expressions import Expr
-from fff.sql.planner.plan import FirstRows
+from fff.sql.plan import FirstRows
 
 if TYPE_CHECKING:
     from fff.access.session_cache import Lease, Use

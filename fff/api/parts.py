@@ -9,7 +9,7 @@ from fff.catalog import Catalog, Divisible, Keys, LookupMethod, Page, ScanMethod
 from fff.errors import InvariantError
 from fff.federation import Federation, Prepared
 from fff.quals import Quals
-from fff.sql.planner.plan import Cut
+from fff.sql.plan import Cut
 from fff.stats import AccessMeter
 from fff.structs import replace
 

@@ -15,7 +15,7 @@ from fff.budget import Money
 from fff.catalog import Cacheable, Catalog, LookupMethod, ScanMethod, Table
 from fff.display.counts import counted
 from fff.forecast.history import MethodFacts, TableFacts, TableHistory
-from fff.sql.planner.plan import BlockQuery, LookupBinding, Prepared
+from fff.sql.plan import BlockQuery, LookupBinding, Prepared
 from fff.structs import Struct
 
 #: By how much tables may have changed since they were seen, and answers may be faster or slower than then.

@@ -17,7 +17,7 @@ from fff.frames.lookup import lookup, slots_of
 from fff.opening import Sources, each_source, open_federation
 from fff.options import DEFAULT_POLICY, Preference, SpecText
 from fff.sql import parameter_names
-from fff.sql.planner.plan import BlockQuery, LookupBinding
+from fff.sql.plan import BlockQuery, LookupBinding
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import exp, quote
 

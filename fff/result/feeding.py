@@ -10,7 +10,7 @@ from fff.access.semijoin_feed import KeyFeed
 from fff.dataflow.plan.events import Enough
 from fff.result.projection import UnionRows
 from fff.runtime.block_run import RunningBlock
-from fff.sql.planner.plan import Feed
+from fff.sql.plan import Feed
 
 
 class Feeding:

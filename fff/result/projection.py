@@ -14,7 +14,7 @@ from fff.dataflow.plan.expressions import Column, Expr, Resolve, evaluate_rows
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.errors import QueryError, Span
 from fff.schema import Field
-from fff.sql.planner.plan import MADE, Branch, BranchUnion, Cut
+from fff.sql.plan import MADE, Branch, BranchUnion, Cut
 
 
 class Projection:

@@ -14,7 +14,7 @@ from fff.dataflow.arrays import Spill
 from fff.limits import LATE_ROWS, READY_BATCHES, READY_ROWS
 from fff.result.projection import UnionRows
 from fff.schema import schema_of
-from fff.sql.planner.plan import Prepared
+from fff.sql.plan import Prepared
 
 
 class RowSink:

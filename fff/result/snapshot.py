@@ -21,7 +21,7 @@ from fff.result.statistics import access_stats, stem_stats
 from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import Meters
 from fff.schema import shown_values
-from fff.sql.planner.plan import Prepared
+from fff.sql.plan import Prepared
 from fff.stats import MISSING, AccessMeter, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
 from fff.structs import Struct, replace
 

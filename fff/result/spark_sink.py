@@ -23,7 +23,7 @@ from fff.schema import Field, schema_of
 from fff.spark.refresh_pacer import RefreshPacer
 from fff.spark.session import SparkEngine
 from fff.spark.spool import Spool
-from fff.sql.planner.plan import KeyQuery, UpperQuery
+from fff.sql.plan import KeyQuery, UpperQuery
 from fff.stats import FilterCost, SparkStats, WastedKeys
 from fff.structs import Struct, replace
 

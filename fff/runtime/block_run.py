@@ -23,7 +23,7 @@ from fff.policies import Preference, make_policy
 from fff.policies.adaptive.policy import Adaptive
 from fff.policies.adaptive.session_memory import Memory
 from fff.runtime.driver import BlockDriver, Meters, OpenTable
-from fff.sql.planner.plan import BlockQuery, Prepared
+from fff.sql.plan import BlockQuery, Prepared
 from fff.stats import Missing
 
 #: Time against requests: whether keys wait for fuller batches, and requests race slow ones.

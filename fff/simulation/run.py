@@ -24,7 +24,7 @@ from fff.simulation.recorder import RunRecorder, watched
 from fff.simulation.service import OneProcessor
 from fff.simulation.source import SimulatedSource, SimulatedTable
 from fff.sql.analysis.priorities import priority
-from fff.sql.planner.plan import BlockQuery
+from fff.sql.plan import BlockQuery
 from fff.sql.planner.prepare import prepare
 from fff.stats import RunOutcome
 

@@ -7,6 +7,7 @@ Out: a `Prepared`: blocks for the eddy (`BlockPlan`), what Spark runs above them
     binder/    Names: which table, alias or column each name of a statement means.
     calls/     Calls in SQL of functions that cost a request: they become tables in FROM.
     nested/    Queries in queries that the engine answers: they become tables.
+    plan       What planning a statement yields
     planner/   Statements to plans.
     refusals/  What Spark would refuse, told before the first request
     scalars/   Scalar expressions that the engine computes as Spark does
@@ -23,8 +24,8 @@ import types
 from typing import Any
 
 from fff.sql.nested.parameter_types import parameter_types
+from fff.sql.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, UpperQuery
 from fff.sql.planner.explain import explain
-from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, UpperQuery
 from fff.sql.planner.prepare import parameter_names, prepare, table_names
 from fff.sql.syntax.params import unused as unused_parameter
 from fff.sql.syntax.statement import split_statements

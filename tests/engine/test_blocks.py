@@ -14,7 +14,7 @@ import pytest
 from fff.errors import QueryError, SourceError, SparkError
 from fff.federation import Execution, RunOptions
 from fff.result.partial.final_groups import Settled
-from fff.sql.planner.plan import Prepared, UpperQuery
+from fff.sql.plan import Prepared, UpperQuery
 from fff.structs import replace
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, LEFT, SHAPES, lookup_only, mixed, oracle, random_site, two

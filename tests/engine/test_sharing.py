@@ -20,7 +20,7 @@ from fff.budget import Budget, BudgetExhausted
 from fff.errors import SourceError
 from fff.federation import RunOptions
 from fff.policies import POLICIES
-from fff.sql.planner.plan import FirstRows
+from fff.sql.plan import FirstRows
 from fff.structs import replace
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, JOIN, SHAPES, lookup_only, mixed, oracle, random_site, two

@@ -18,7 +18,7 @@ from fff.federation import Federation
 from fff.quals import Qual
 from fff.schema import Field
 from fff.sql import explain
-from fff.sql.planner.plan import FirstRows
+from fff.sql.plan import FirstRows
 from fff.stats import AccessMeter
 from fff_sources.ckan.search import Search
 from fff_sources.ckan.search import is_sortable as ckan_sorts

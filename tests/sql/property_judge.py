@@ -17,7 +17,7 @@ from fff.errors import FFFError, SparkError
 from fff.policies import make_policy
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
-from fff.sql.planner.plan import BlockQuery
+from fff.sql.plan import BlockQuery
 from fff.sql.syntax.params import render
 
 #: Predicates of one Spark job.

@@ -7,7 +7,7 @@ from planner_fakes import catalog, table
 
 from fff.errors import InfeasibleQuery
 from fff.sql import BlockQuery, prepare
-from fff.sql.planner.plan import Feed
+from fff.sql.plan import Feed
 
 CATALOG = catalog(
     table("x.part", "pk bigint, o bigint, pname string", lookups=("pk",)),

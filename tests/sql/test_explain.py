@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner_fakes import DEMO
 
 from fff.sql import explain, prepare
-from fff.sql.planner.plan import SparkFilter
+from fff.sql.plan import SparkFilter
 
 CANONICAL = """SELECT AVG(F.contribution), AVG(D.householdIncome), F.State, C.crimeRating
 FROM FEC as F, Demographics as D, Crime as C

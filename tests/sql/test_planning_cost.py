@@ -19,7 +19,7 @@ from fff.simulation.recorder import RunRecorder
 from fff.simulation.run import run_statement
 from fff.simulation.source import SimulatedSource
 from fff.sql.binder.scopes import QueryTree
-from fff.sql.planner.plan import Prepared
+from fff.sql.plan import Prepared
 from fff.sql.planner.prepare import prepare
 from fff.sql.planner.statement import plan_queries
 

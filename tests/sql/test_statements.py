@@ -10,7 +10,7 @@ from planner_fakes import DEMO
 from fff.dataflow.plan.expressions import Column, Expr
 from fff.errors import FFFError, Span
 from fff.sql import BlockQuery, Prepared, prepare
-from fff.sql.planner.plan import MADE, Cut
+from fff.sql.plan import MADE, Cut
 
 FILE = Path(__file__).with_name("statements.txt")
 CASES = [

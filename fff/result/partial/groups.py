@@ -17,7 +17,7 @@ from fff.runtime.block_run import RunningBlock
 from fff.schema import schema_of
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.grouped_select import GroupedSelect
-from fff.sql.planner.plan import UpperQuery
+from fff.sql.plan import UpperQuery
 from fff.structs import Struct
 
 #: Runs the counted upper query over the block's view with these rows in it.

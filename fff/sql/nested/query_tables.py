@@ -18,7 +18,7 @@ from fff.sql.analysis.soundness import Doubts
 from fff.sql.binder.names import has_generator
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
-from fff.sql.planner.plan import BlockQuery, BranchUnion, Feed, Prepared
+from fff.sql.plan import BlockQuery, BranchUnion, Feed, Prepared
 from fff.sql.scalars.typed import may_fail
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, quote

@@ -9,7 +9,6 @@ Out: `Prepared`: blocks, where their keys come from, Spark's text; or an error b
     commands        SHOW, DESCRIBE and EXPLAIN
     engine_answer   What the engine answers by itself
     explain         Renders a prepared statement as plain text
-    plan            What planning a statement yields
     prepare         From the text of a statement to everything that can be known before the first request.
     recursion       Blocks that find the keys of recursive queries, level by level
     spark_query     Writes the Spark SQL above a block

@@ -30,8 +30,8 @@ from fff.sql.analysis.predicates import map_columns
 from fff.sql.analysis.pushdown import narrowed, says_all
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.binder.spj_block import Condition, SourceBlock
+from fff.sql.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.planner.access_paths import Access, AliasAccess, Binder, TableAccess, plan_access, spelled
-from fff.sql.planner.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.literals import Constant
 from fff.structs import Struct, replace

@@ -20,8 +20,8 @@ from fff.sql.binder.outer_query import Above
 from fff.sql.binder.scopes import Query, ScopedCondition, Source
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.calls.computed_keys import with_computed_keys
+from fff.sql.plan import BlockQuery, Feed, KeyQuery, KeySource
 from fff.sql.planner.block import BlockParts, equalities_of
-from fff.sql.planner.plan import BlockQuery, Feed, KeyQuery, KeySource
 from fff.sql.planner.spark_query import view_fields
 from fff.sql.planner.top_rows import any_rows, first_rows
 from fff.sql.syntax.statement import Node, Statement, exp, text_span

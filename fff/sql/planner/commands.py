@@ -12,8 +12,8 @@ from fff.dataflow.plan.expressions import Literal
 from fff.errors import QueryError, Span
 from fff.schema import Field
 from fff.sql.binder.names import find_table
+from fff.sql.plan import Branch, BranchUnion, Prepared
 from fff.sql.planner.explain import explain
-from fff.sql.planner.plan import Branch, BranchUnion, Prepared
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Token, TokenType, exp, qualified, tokenize

@@ -21,7 +21,7 @@ from fff.sql.binder.outer_query import count_of, item_columns
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.binder.select_text import SelectText
 from fff.sql.calls.joined_select import JoinedSelect, is_joinable
-from fff.sql.planner.plan import MADE, Branch, BranchUnion, Cut, Generator
+from fff.sql.plan import MADE, Branch, BranchUnion, Cut, Generator
 from fff.sql.scalars.coercion import INT, MONTHS, STRING, VOID, cast, wider
 from fff.sql.scalars.collections.functions import has_part
 from fff.sql.scalars.naming.names import spark_name

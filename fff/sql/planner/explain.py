@@ -13,7 +13,7 @@ from fff.dataflow.plan.plan import AliasPlan, LookupPlan
 from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.constraints import Constraints
 from fff.display.counts import counted
-from fff.sql.planner.plan import MADE, BlockQuery, Cut, KeyBinding, LookupBinding, Prepared
+from fff.sql.plan import MADE, BlockQuery, Cut, KeyBinding, LookupBinding, Prepared
 from fff.sql.syntax import params as parameters
 
 _SHOWN_VALUES = 5

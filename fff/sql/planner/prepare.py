@@ -26,8 +26,8 @@ from fff.sql.nested.lateral_views import without_lateral_views
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
 from fff.sql.nested.query_tables import QueryTables
+from fff.sql.plan import Prepared
 from fff.sql.planner.commands import command, query_of
-from fff.sql.planner.plan import Prepared
 from fff.sql.planner.recursion import with_columns
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals

@@ -22,8 +22,8 @@ from fff.sql.binder.names import try_resolve
 from fff.sql.binder.outer_query import Above, ColumnUse, StarUse, result_names
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition, SourceBlock
+from fff.sql.plan import BlockQuery, OwnWords, SparkFilter, UpperQuery
 from fff.sql.planner.block import BlockParts
-from fff.sql.planner.plan import BlockQuery, OwnWords, SparkFilter, UpperQuery
 from fff.sql.syntax import params as parameters
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import Statement, TokenType, exp, quote

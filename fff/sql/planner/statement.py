@@ -26,10 +26,10 @@ from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, table_edits
 from fff.sql.calls.joined_select import JoinedSelect, is_one_block, joined_select
 from fff.sql.calls.subqueries import Subquery, subqueries
+from fff.sql.plan import BlockQuery, Branch, KeyQuery, OwnWords, Prepared, UpperQuery
 from fff.sql.planner.block import BlockParts
 from fff.sql.planner.block_order import Draft, settle, table_draft
 from fff.sql.planner.engine_answer import EngineAnswer, engine_answer, is_union
-from fff.sql.planner.plan import BlockQuery, Branch, KeyQuery, OwnWords, Prepared, UpperQuery
 from fff.sql.planner.recursion import followed
 from fff.sql.planner.spark_query import (
     VIEW,

@@ -19,8 +19,8 @@ from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Is
 from fff.schema import is_sorted_alike
 from fff.sql.binder.names import parts_of, try_resolve
 from fff.sql.binder.outer_query import Above, result_columns
+from fff.sql.plan import FirstRows
 from fff.sql.planner.block import BlockParts
-from fff.sql.planner.plan import FirstRows
 from fff.sql.syntax.aggregates import is_row_wise
 from fff.sql.syntax.statement import Node, exp, filled
 
