@@ -1,7 +1,7 @@
 """Replay one case: `python -m tests.fuzz SEED`. Prints the itinerary of every run of it, or what goes wrong, made small.
 
 With `--seconds N`, cases from that seed on for so long, and a line of what was played. What takes most of the time is
-spared then for more cases: each in one of the two semantics, and of the runs that `watch` what is inside one in four is
+spared then for more cases: each in one of the two semantics, and of the runs that `watch` what is inside one in sixteen is
 watched. The rows of all are compared.
 """
 
@@ -54,7 +54,7 @@ def _play_on(first: int, seconds: float) -> int:
         found = case(seed)
         for run in found.runs(both=False):
             runs += 1
-            seen = replace(run, watch=run.watch and seed % 4 == 0)
+            seen = replace(run, watch=run.watch and seed % 16 == 0)
             try:
                 verdict(found.instance, seen, play(found.instance, seen, make_core), found.expected)
             except Exception as error:  # noqa: BLE001 - one that is wrong ends nothing
