@@ -133,11 +133,14 @@ class Day:
 
     def played(self) -> dict[str, Played]:
         """By the beginnings of paths."""
-        lookups = {f"{name}/find": Played(cell) for name, cell in self.also.items()}
-        scans = {
-            name: Played(cell, readings=5 if name in self.windows else 1) for name, cell in self.cells.items()
+        lookups = {f"{name}/find": Played(cell, readings=5) for name, cell in self.also.items()}
+        # Each window and each key ends by itself, after a hundred empty pages at the latest.
+        many = [
+            name for name, cell in self.cells.items() if name in self.windows or cell.world.access == "lookup"
+        ]
+        return lookups | {
+            name: Played(cell, readings=5 if name in many else 1) for name, cell in self.cells.items()
         }
-        return scans | lookups
 
 
 _HOST = "web.example"
