@@ -60,6 +60,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/bench.lock
 	$(BIN)/python -m benchmarks
 
 bench-check: $(READY)
@@ -87,6 +88,7 @@ lock: $(READY)
 	$(RELEASE)
 	$(PIN) --upgrade --extra build --extra lint --extra test --output-file requirements.lock pyproject.toml
 	$(PIN) --upgrade --constraint requirements.lock --group release --output-file .ci/release.lock
+	$(PIN) --upgrade --constraint requirements.lock --group bench --output-file .ci/bench.lock
 
 dist: $(READY)
 	rm -rf dist

@@ -17,7 +17,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks import engine, filters, lookups, memory, pages, reading, start, view, warm, writing
+from benchmarks import (
+    engine,
+    filters,
+    growth,
+    lookups,
+    memory,
+    pages,
+    reading,
+    rivals,
+    start,
+    view,
+    warm,
+    writing,
+)
 from fff.structs import replace
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -36,15 +49,17 @@ class Measure:
     target: float
     command: str
     round: Round
+    #: Why it cannot be measured here, where that depends on what is installed.
+    missing: Callable[[], str | None] = lambda: None
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured of a promise."""
+    """What was measured of a promise; `ratio`: None where the reference is not installed."""
 
     name: str
     against: str
-    ratio: float
+    ratio: float | None
     bar: float
     target: float
     command: str
@@ -52,10 +67,10 @@ class Result:
     @property
     def kept(self) -> bool:
         """Whether the ratio is not above its bar."""
-        return self.ratio <= self.bar
+        return self.ratio is None or self.ratio <= self.bar
 
 
-def growth(short: bool) -> tuple[float, float]:
+def more_rows(short: bool) -> tuple[float, float]:
     """Per row, of ten times as many rows and of as many."""
     rows = 30_000 if short else 300_000
     times = [engine.join("adaptive", engine.make_data(3, count), 10_000) for count in (10 * rows, rows)]
@@ -72,6 +87,31 @@ def small_http_pages(short: bool) -> tuple[float, float]:
     """Pages of 100 rows and of 10,000, read, joined and handed on."""
     rows = 10_000 if short else 20_000
     return pages.processor(rows, 100), pages.processor(rows, 10_000)
+
+
+def joined_pages(short: bool) -> tuple[float, float]:
+    """Pages over HTTP to joined rows, and to rows that nobody joins."""
+    rows = 20_000 if short else 100_000
+    return pages.processor(rows, 1_000), pages.processor(rows, 1_000, pages.download)
+
+
+def against(rival: Callable[[int], float]) -> Round:
+    """Three tables joined in memory, beside another engine."""
+
+    def measured(short: bool) -> tuple[float, float]:
+        rows = 50_000 if short else 100_000
+        return engine.join("adaptive", engine.make_data(3, rows), 10_000), rival(rows)
+
+    return measured
+
+
+def by_the_clock(rival: Callable[[str, int], float]) -> Round:
+    """A list joined with what an API tells of each key, beside another tool; of the clock, as its user waits."""
+
+    def measured(short: bool) -> tuple[float, float]:
+        return rivals.by_the_clock(rival, 200 if short else 1_000)
+
+    return measured
 
 
 def looked_up(*, kept: bool) -> Round:
@@ -165,7 +205,7 @@ def seen(short: bool) -> tuple[float, float]:
     return seconds + cost, seconds
 
 
-ENGINE, FILTERS, READING, WRITING, START, PAGES, LOOKUPS, WARM, VIEW, MEMORY = (
+ENGINE, FILTERS, READING, WRITING, START, PAGES, LOOKUPS, WARM, VIEW, MEMORY, RIVALS = (
     f"python -m benchmarks.{name}"
     for name in (
         "engine",
@@ -178,10 +218,13 @@ ENGINE, FILTERS, READING, WRITING, START, PAGES, LOOKUPS, WARM, VIEW, MEMORY = (
         "warm",
         "view",
         "memory",
+        "rivals",
     )
 )
 MEASURES = (
-    Measure("a row, ten times as many rows (3 tables, pages of 10,000)", "as many", 2.2, 1.2, ENGINE, growth),
+    Measure(
+        "a row, ten times as many rows (3 tables, pages of 10,000)", "as many", 2.2, 1.2, ENGINE, more_rows
+    ),
     Measure("pages of 100 rows", "pages of 10,000", 10.0, 4.0, ENGINE, small_pages),
     Measure(
         "pages of 100 rows over HTTP, read and joined", "pages of 10,000", 15.0, 4.0, PAGES, small_http_pages
@@ -193,6 +236,45 @@ MEASURES = (
     Measure("the dearest filter, pages of 10,000", "its pyarrow kernels", 1.5, 1.2, FILTERS, filtered),
     Measure("join in memory, pages of 1,000", "DuckDB, 1 thread", 10.0, 4.0, ENGINE, against_duckdb(1_000)),
     Measure("join in memory, pages of 10,000", "DuckDB, 1 thread", 5.0, 4.0, ENGINE, against_duckdb(10_000)),
+    Measure(
+        "join in memory, pages of 10,000",
+        "Polars, 1 thread",
+        12.0,
+        4.0,
+        RIVALS,
+        against(rivals.polars),
+        lambda: rivals.is_missing("polars"),
+    ),
+    Measure(
+        "join in memory, pages of 10,000",
+        "PostgreSQL counting it",
+        3.0,
+        1.0,
+        RIVALS,
+        against(rivals.postgres),
+        rivals.has_no_postgres,
+    ),
+    Measure(
+        "pages of 1,000 over HTTP, joined", "not joined: downloaded, decoded", 2.5, 1.33, PAGES, joined_pages
+    ),
+    Measure(
+        "a list joined with its keys over HTTP, by the clock",
+        "Shillelagh",
+        0.3,
+        0.1,
+        RIVALS,
+        by_the_clock(rivals.shillelagh),
+        lambda: rivals.is_missing("shillelagh"),
+    ),
+    Measure(
+        "a list joined with its keys over HTTP, by the clock",
+        "dlt into DuckDB",
+        0.8,
+        0.5,
+        RIVALS,
+        by_the_clock(rivals.dlt),
+        lambda: rivals.is_missing("dlt"),
+    ),
     Measure("a join of three tables, most of it on disk", "in memory", 2.0, 1.2, MEMORY, memory.within),
     Measure("bytes that a join of three tables holds", "its memory limit", 1.0, 0.6, MEMORY, memory.held),
     Measure(
@@ -214,6 +296,8 @@ MEASURES = (
 
 def measure(one: Measure, *, short: bool) -> Result:
     """The median of some rounds, after one that warms up."""
+    if one.missing() is not None:
+        return Result(one.name, one.against, None, one.bar, one.target, one.command)
     ratios = []
     for number in range(ROUNDS + 1):
         ours, theirs = one.round(short)
@@ -223,7 +307,7 @@ def measure(one: Measure, *, short: bool) -> Result:
     return Result(one.name, one.against, ratio, one.bar, one.target, one.command)
 
 
-def page(results: Sequence[Result]) -> str:
+def page(results: Sequence[Result], grown: Sequence[growth.Growth]) -> str:
     """The page, in Markdown."""
     lines = [
         "# How fast FFF is",
@@ -236,21 +320,31 @@ def page(results: Sequence[Result]) -> str:
         "| --- | --- | ---: | ---: | ---: | --- |",
     ]
     for one in results:
-        ratio = f"{one.ratio:.2f}" if one.kept else f"**{one.ratio:.2f}**"
+        number = "not installed" if one.ratio is None else f"{one.ratio:.2f}"
+        ratio = number if one.kept else f"**{number}**"
         lines.append(
             f"| {one.name} | {one.against} | {ratio} | {one.bar:g} | {one.target:g} | `{one.command}` |"
         )
-    reached = sum(one.ratio <= one.target for one in results)
+    reached = sum(one.ratio is not None and one.ratio <= one.target for one in results)
     lines += [
         "",
         f"{reached} of {len(results)} targets are reached. The same as data: [performance.json](performance.json).",
+        "",
+        "## Growth",
+        "",
+        "What one more costs where there are many: 1 everywhere would be a cost in proportion (`python -m benchmarks.growth`).",
+        "",
+        *growth.page(grown),
         "",
     ]
     return "\n".join(lines)
 
 
 def main(
-    arguments: Sequence[str] | None = None, measures: Sequence[Measure] = MEASURES, docs: Path = DOCS
+    arguments: Sequence[str] | None = None,
+    measures: Sequence[Measure] = MEASURES,
+    docs: Path = DOCS,
+    growths: Callable[[], Sequence[growth.Growth]] = growth.growths,
 ) -> int:
     """Measure one after another; the exit code."""
     parser = argparse.ArgumentParser(
@@ -266,19 +360,17 @@ def main(
     for one in (replace(one, bar=one.bar * given.slack) for one in measures):
         result = measure(one, short=check)
         if check and not result.kept:  # once more: a slow moment is no slow program
-            result = min(result, measure(one, short=True), key=lambda some: some.ratio)
+            result = min(result, measure(one, short=True), key=lambda some: some.ratio or 0.0)
         results.append(result)
-        mark = "ok" if result.kept else "ABOVE ITS BAR"
-        print(
-            f"{result.name:60} / {result.against:26}{result.ratio:7.2f}  bar {result.bar:5g}  {mark}",
-            flush=True,
-        )
+        mark = one.missing() or ("ok" if result.kept else "ABOVE ITS BAR")
+        ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
+        print(f"{result.name:60} / {result.against:32}{ratio:>7}  bar {result.bar:5g}  {mark}", flush=True)
     if check:
         return int(not all(result.kept for result in results))
-    (docs / "performance.md").write_text(page(results), encoding="utf-8")
-    (docs / "performance.json").write_text(
-        json.dumps([asdict(result) for result in results], indent=2) + "\n", encoding="utf-8"
-    )
+    grown = growths()
+    (docs / "performance.md").write_text(page(results, grown), encoding="utf-8")
+    data = {"ratios": [asdict(one) for one in results], "growth": [asdict(one) for one in grown]}
+    (docs / "performance.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -68,6 +68,7 @@ def test_the_locks_name_every_package_by_its_hash() -> None:
             ),
         ],
         ".ci/release.lock": project["dependency-groups"]["release"],
+        ".ci/bench.lock": project["dependency-groups"]["bench"],
     }
     for file, wanted in asked.items():
         pins = locked((PROJECT / file).read_text(encoding="utf-8"))

@@ -68,37 +68,53 @@ PROBED = pa.table([pa.nulls(1, kind) for kind in _COLUMNS.values()], names=list(
 #: Functions that take a unit of time and two arguments as well.
 OF_UNITS = ("date_add", "date_diff", "dateadd", "datediff")
 #: Mismatches that another constant, or another type beside it, might mend.
-_NOT_OF_TYPES = frozenset(
-    ["[]", "[NON_FOLDABLE_INPUT]", "[VALUE_OUT_OF_RANGE]", "[UNEXPECTED_NULL]", "[INVALID_ARG_VALUE]"]
-)
+_NOT_OF_TYPES = frozenset(["[]", "[VALUE_OUT_OF_RANGE]", "[UNEXPECTED_NULL]", "[INVALID_ARG_VALUE]"])
+#: Asked for a constant before anything is said of types.
+_NO_CONSTANT = "[NON_FOLDABLE_INPUT]"
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
 #: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
 #: that take intervals of their own (`try_add`, `sequence`), and texts of a form of their own (`to_number`).
 SEVERAL = frozenset(
     """
-    add_months aes_decrypt aes_encrypt approx_percentile array_append array_contains array_except
-    array_insert array_intersect array_join array_position array_prepend array_remove array_repeat
-    array_union arrays_overlap arrays_zip assert_true atan2 bit_get bround btrim ceil ceiling
-    concat_ws contains conv convert_timezone corr covar_pop covar_samp date_add date_diff
+    add_months aes_decrypt aes_encrypt approx_percentile approx_top_k approx_top_k_accumulate
+    approx_top_k_combine approx_top_k_estimate array_append array_contains array_except array_insert
+    array_intersect array_join array_position array_prepend array_remove array_repeat array_union
+    arrays_overlap arrays_zip assert_true atan2 bit_get bround btrim ceil ceiling concat_ws contains
+    conv convert_timezone corr count_min_sketch counter_diff covar_pop covar_samp date_add date_diff
     date_format date_sub date_trunc dateadd datediff decode element_at elt encode endswith
     find_in_set floor format_number format_string from_unixtime from_utc_timestamp get
-    get_json_object getbit hash histogram_numeric hmac hypot if ilike instr jaro_winkler_similarity
-    left levenshtein like locate log lpad ltrim make_date make_dt_interval make_interval
-    make_timestamp make_timestamp_ltz make_timestamp_ntz make_ym_interval map_concat
-    map_from_arrays mask max_by min_by mod months_between nanvl next_day overlay
-    parse_url percentile percentile_approx pmod position pow power printf regexp regexp_count
-    regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr
-    regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
-    repeat replace right rlike round rpad rtrim sha2 shiftleft shiftright shiftrightunsigned slice
-    sort_array split split_part startswith str_to_map substr substring substring_index to_binary
-    to_char to_date to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp
-    to_utc_timestamp to_varchar translate trim trunc try_aes_decrypt try_avg try_divide
+    get_json_object getbit hash histogram_numeric hll_sketch_agg hll_union hll_union_agg hmac hypot
+    if ilike instr jaro_winkler_similarity kll_merge_agg_bigint kll_merge_agg_double
+    kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
+    kll_sketch_get_quantile_bigint kll_sketch_get_quantile_double kll_sketch_get_quantile_float
+    kll_sketch_get_rank_bigint kll_sketch_get_rank_double kll_sketch_get_rank_float
+    kll_sketch_merge_bigint kll_sketch_merge_double kll_sketch_merge_float left levenshtein like
+    listagg locate log lpad ltrim make_date make_dt_interval make_interval make_time make_timestamp
+    make_timestamp_ltz make_timestamp_ntz make_ym_interval map_concat map_contains_key
+    map_from_arrays mask max_by min_by mod months_between nanvl next_day nth_value overlay parse_url
+    percentile percentile_approx pmod position pow power printf regexp regexp_count regexp_extract
+    regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr regr_avgx regr_avgy
+    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy repeat replace right
+    rlike round rpad rtrim sentences session_window sha2 shiftleft shiftright shiftrightunsigned
+    shuffle slice sort_array split split_part st_asbinary st_geomfromwkb st_setsrid startswith
+    str_to_map string_agg substr substring substring_index theta_difference theta_intersection
+    theta_sketch_agg theta_union theta_union_agg time_bucket time_diff time_trunc to_binary to_char
+    to_csv to_date to_json to_time to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp
+    to_utc_timestamp to_varchar to_xml translate trim trunc try_aes_decrypt try_avg try_divide
     try_element_at try_make_interval try_make_timestamp try_make_timestamp_ltz
     try_make_timestamp_ntz try_mod try_multiply try_subtract try_sum try_to_binary try_to_date
-    try_to_timestamp unix_timestamp vector_cosine_similarity vector_inner_product vector_l2_distance
-    vector_norm vector_normalize width_bucket xpath xpath_boolean xpath_double xpath_float xpath_int
-    xpath_long xpath_number xpath_short xpath_string xxhash64
+    try_to_time try_to_timestamp try_variant_array_append try_variant_get try_variant_insert
+    try_variant_set tuple_difference_double tuple_difference_integer tuple_difference_theta_double
+    tuple_difference_theta_integer tuple_intersection_agg_double tuple_intersection_agg_integer
+    tuple_intersection_double tuple_intersection_integer tuple_intersection_theta_double
+    tuple_intersection_theta_integer tuple_sketch_agg_double tuple_sketch_agg_integer
+    tuple_sketch_summary_double tuple_sketch_summary_integer tuple_union_agg_double
+    tuple_union_agg_integer tuple_union_double tuple_union_integer tuple_union_theta_double
+    tuple_union_theta_integer uniform unix_timestamp variant_array_append variant_delete variant_get
+    variant_insert variant_set variant_strip_nulls vector_cosine_similarity vector_inner_product
+    vector_l2_distance vector_norm vector_normalize width_bucket xpath xpath_boolean xpath_double
+    xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string xxhash64
     """.split()  # noqa: SIM905 - as such lists are written
 )
 _PAIR = 2
@@ -140,7 +156,7 @@ class Prober:
         self._judged = judged
 
     def outcomes(self, calls: Sequence[str]) -> list[str]:
-        """Of each call the kind of its value; or `refused` for its types, `unclear` where NULL is too little, or `wrong`."""
+        """Of each call the kind of its value; or `refused` for its types, `unclear` where NULL or a column is not enough, or `wrong`."""
         outcomes: list[str] = []
         for start in range(0, len(calls), _AT_ONCE):
             outcomes += self._some_outcomes(calls[start : start + _AT_ONCE])
@@ -261,7 +277,7 @@ def _common(outcomes: set[str]) -> str:
 def _outcome(judged: str) -> str:
     if not judged.startswith("["):
         return letter_of(judged) or "?"
-    if judged == _OF_NULLS:
+    if judged in (_OF_NULLS, _NO_CONSTANT):
         return "unclear"
     return "wrong" if judged in _NOT_OF_TYPES else "refused"
 

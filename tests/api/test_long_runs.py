@@ -50,8 +50,10 @@ def test_what_is_held_does_not_grow(program: str, tmp_path: Path) -> None:
     samples = [json.loads(line) for line in ended.stdout.splitlines()]
     print(ended.stdout)
     assert len(samples) >= 5
+    marks = 2 * TIMES if program == "paced" else 0  # of pages: 140 bytes each
     *early, late = samples
     for name, more in MORE.items():
         before = max((one[name] for one in early[1 : len(early) // 3 + 1] if name in one), default=None)
         if before is not None:
-            assert late[name] <= before + more, f"{name}: {[one.get(name) for one in samples]}"
+            most = before + more + marks * (name == "memory_mb")
+            assert late[name] <= most, f"{name}: {[one.get(name) for one in samples]}"

@@ -114,10 +114,13 @@ def _pipe_set(parser: Parser, query: exp.Select) -> exp.Select:
 
 
 def _pipe_limit(parser: Parser, query: exp.Select) -> exp.Select:
-    """`|> LIMIT 1` and `|> OFFSET 1`; sqlglot stumbles over a LIMIT that was looked for, and not found, before."""
-    if query.args.get("limit") is None:
-        query.args.pop("limit", None)
-    return parser._parse_pipe_syntax_limit(query)  # noqa: SLF001 - what such parsers are made of
+    """`|> LIMIT 1 + 1` and `|> OFFSET 1`: of the rows that stand before them, sqlglot adds numbers up and takes nothing else."""
+    limit, offset = parser._parse_limit(), parser._parse_offset()  # noqa: SLF001 - what such parsers are made of
+    if query.args.get("limit") or query.args.get("offset"):
+        query = parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
+    query.set("limit", limit)
+    query.set("offset", offset)
+    return query
 
 
 _PAREN = _SPARK.parser_class._parse_paren  # noqa: SLF001 - what such parsers are made of
