@@ -46,7 +46,7 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
+from fff.limits import HEAR_SLICE_S, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
 from fff.structs import replace
@@ -194,11 +194,15 @@ class BlockDriver:
         await self._answers_together()
         if self._fatal is not None:
             raise self._fatal
-        for at, event in self._heard():
+        clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
+        heard, began = deque(self._heard()), clock()
+        until = began + HEAR_SLICE_S
+        while heard and clock() < until:
+            at, event = heard.popleft()
             for stimulus in (TimePassed(at), event):
                 if self.finish is None:
                     self._handle(stimulus)
-        clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
+        self._events.extendleft(reversed(heard))
         began = clock()
         until = began + ROUTE_SLICE_S
         while self._may_route and self.finish is None and clock() < until:
@@ -469,7 +473,7 @@ def _kind(entry: tuple[float, Event]) -> object:
 def _together(pages: Sequence[ScanRows]) -> ScanRows:
     """Pages that one scan has brought one after another, as one."""
     rows = pa.concat_batches([page.rows for page in pages])
-    return replace(pages[-1], rows=rows, count=len(pages), seconds=sum(page.seconds for page in pages))
+    return replace(pages[-1], rows=rows, count=sum(page.count for page in pages), seconds=sum(page.seconds for page in pages))
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:
