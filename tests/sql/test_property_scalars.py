@@ -311,6 +311,14 @@ def test_delimiters_overlap_as_in_spark(text: str, count: int, left: str) -> Non
     assert case.found.values.to_pylist() == [left]
 
 
+@pytest.mark.parametrize("length", ["''", "'x'", "'1.5'"])
+def test_bytes_are_padded_to_a_length_that_can_be_read(length: str) -> None:
+    texts = [f"{name}(X'61', {length})" for name in ("lpad", "rpad")]
+    assert list(taken(texts, rows(random.Random(1), 3))) == []
+    [case] = taken(["lpad(X'61', '3')"], rows(random.Random(1), 1))
+    assert case.found.values.to_pylist() == [b"\0\0a"]
+
+
 def test_a_number_with_a_suffix_is_no_cast() -> None:
     kinds = {
         text: str(translated(text).type)

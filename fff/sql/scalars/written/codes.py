@@ -115,7 +115,7 @@ def padded(name: str) -> Callable[[Sequence[Typed]], Typed]:
     def build(args: Sequence[Typed]) -> Typed:
         if not args or args[0].type != BINARY:
             return applied(name, args)
-        length = args[1] if len(args) > 1 else args[0]
+        length = implicit(name, args[1], INT) if len(args) > 1 else args[0]
         if (
             len(args) not in {2, 3}
             or not isinstance(length.expr, Literal)
@@ -124,6 +124,6 @@ def padded(name: str) -> Callable[[Sequence[Typed]], Typed]:
             raise LeftToSparkError(f"{name}(binary) with computed arguments")
         if isinstance(length.expr.value, int) and length.expr.value > _LAST_SMALL:
             raise LeftToSparkError(f"{name}(…) of long texts")
-        return call(f"{name}_bytes", [args[0], implicit(name, length, INT), *args[2:]], BINARY)
+        return call(f"{name}_bytes", [args[0], length, *args[2:]], BINARY)
 
     return build
