@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[tuple[pa.DataType, ...], tuple[str, ...]]] = {
     "f": ((pa.float32(),), ("1F",)),
     "d": ((pa.float64(),), ("1D",)),
     "m": ((pa.decimal128(10, 2), pa.decimal128(5, 0), pa.decimal128(38, 18)), ("1.5", "1BD")),
-    "s": ((pa.string(),), ()),
+    "s": ((pa.string(),), ("concat('1', '')", "concat('a', '')")),
     "S": ((), ("'1'", "'2020-02-29'", "'year'", "'a'")),
     "x": ((pa.binary(),), ("X'31'",)),
     "t": ((pa.date32(),), ("DATE '2020-02-29'",)),

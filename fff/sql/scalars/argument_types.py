@@ -16,8 +16,10 @@ aes_encrypt:byhilfdmtTnaprDM/byhilfdmtTnaprDM/apr/apr:x
 aes_encrypt:byhilfdmtTnaprDM/byhilfdmtTnaprDM/apr/apr/byhilfdmtTnaprDM:x
 aes_encrypt:byhilfdmtTnaprDM/byhilfdmtTnaprDM/apr/apr/byhilfdmtTnaprDM/byhilfdmtTnaprDM:x
 any:yhilfdmxtTnaprDM:b approx_count_distinct::l approx_percentile:bxapr/bxtTnprDM:?
-approx_percentile:bxapr/bxtTnprDM/bfdmsSxtTnaprDM:? approx_top_k::a approx_top_k_accumulate::r
-array::a array:-:a array_agg::a array_append:byhilfdmsSxtTnprDM/:a array_compact:byhilfdmsSxtTnprDM:a
+approx_percentile:bxapr/bxtTnprDM/bfdmsSxtTnaprDM:? approx_top_k::a approx_top_k:/bxtTnaprDM:a
+approx_top_k:/bxtTnaprDM/bxtTnaprDM:a approx_top_k_accumulate::r
+approx_top_k_accumulate:/bxtTnaprDM:r array::a array:-:a array_agg::a
+array_append:byhilfdmsSxtTnprDM/:a array_compact:byhilfdmsSxtTnprDM:a
 array_contains:byhilfdmsSxtTnprDM/p:b array_distinct:byhilfdmsSxtTnprDM:a
 array_except:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:a
 array_intersect:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:a
@@ -46,10 +48,11 @@ concat:pr:? concat:-:s concat_ws:apr:s concat_ws:apr/pr/pr:s contains:apr/apr:b
 conv:apr/bxtTnaprDM/bxtTnaprDM:s convert_timezone:apr/byhilfdmxaprDM:n
 convert_timezone:apr/apr/byhilfdmxaprDM:n corr:bxtTnaprDM/bxtTnaprDM:d cos:bxtTnaprDM:d
 cosh:bxtTnaprDM:d cot:bxtTnaprDM:d count::l count_if:yhilfdmxtTnaprDM:l counter_diff:bsSxtTnaprDM:?
-covar_pop:bxtTnaprDM/bxtTnaprDM:d covar_samp:bxtTnaprDM/bxtTnaprDM:d crc32:byhilfdmtTnaprDM:l
-csc:bxtTnaprDM:d cume_dist:-:d curdate:-:t current_catalog:-:s current_database:-:s current_date:-:t
-current_path:-:s current_schema:-:s current_timestamp:-:T current_timezone:-:s current_user:-:s
-date:byhilfdmxaprDM:t date_add:byhilfdmxaprDM/blfdmxtTnaprDM:t date_add:/bxtTnaprDM/byhilfdmxaprDM:?
+counter_diff:bsSxtTnaprDM/byhilfdmsSxtaprDM:? covar_pop:bxtTnaprDM/bxtTnaprDM:d
+covar_samp:bxtTnaprDM/bxtTnaprDM:d crc32:byhilfdmtTnaprDM:l csc:bxtTnaprDM:d cume_dist:-:d
+curdate:-:t current_catalog:-:s current_database:-:s current_date:-:t current_path:-:s
+current_schema:-:s current_timestamp:-:T current_timezone:-:s current_user:-:s date:byhilfdmxaprDM:t
+date_add:byhilfdmxaprDM/blfdmxtTnaprDM:t date_add:/bxtTnaprDM/byhilfdmxaprDM:?
 date_diff:byhilfdmxaprDM/byhilfdmxaprDM:i date_diff:/byhilfdmxaprDM/byhilfdmxaprDM:l
 date_format:byhilfdmxaprDM/apr:s date_from_unix_date:bxtTnaprDM:t
 date_sub:byhilfdmxaprDM/blfdmxtTnaprDM:t date_trunc:apr/byhilfdmxaprDM:T
@@ -67,7 +70,10 @@ from_base32:apr:x from_unixtime:bxtTnaprDM:s from_unixtime:bxtTnaprDM/apr:s
 from_utc_timestamp:byhilfdmxaprDM/apr:T get:byhilfdmsSxtTnprDM/bxtTnaprDM:?
 get_json_object:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s getbit:bfdmsSxtTnaprDM/bxtTnaprDM:y grouping::y
 grouping_id::l grouping_id:-:l hash:p:i hash:p/p/p:i hex:apr:s hll_sketch_agg:byhfdmtTnaprDM:x
-hll_sketch_estimate:byhilfdmsStTnaprDM:l hll_union_agg:byhilfdmsStTnaprDM:x
+hll_sketch_agg:byhfdmtTnaprDM/byhlfdmsSxtTnaprDM:x hll_sketch_estimate:byhilfdmsStTnaprDM:l
+hll_union:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+hll_union:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM/yhilfdmsSxtTnaprDM:x
+hll_union_agg:byhilfdmsStTnaprDM:x hll_union_agg:byhilfdmsStTnaprDM/yhilfdmsSxtTnaprDM:x
 hmac:byhilfdmtTnaprDM/byhilfdmtTnaprDM:x hmac:byhilfdmtTnaprDM/byhilfdmtTnaprDM/apr:x
 hour:byhilfdmxaprDM:i hypot:bxtTnaprDM/bxtTnaprDM:d if:yhilfdmsSxtTnaprDM//:? initcap:apr:s
 input_file_block_length:-:l input_file_block_start:-:l input_file_name:-:s instr:apr/apr:i
@@ -79,17 +85,27 @@ kll_merge_agg_double:byhilfdmsStTnaprDM:x kll_merge_agg_float:byhilfdmsStTnaprDM
 kll_sketch_agg_bigint:bfdmsSxtTnaprDM:x kll_sketch_agg_double:byhilmsSxtTnaprDM:x
 kll_sketch_agg_float:byhildmsSxtTnaprDM:x kll_sketch_get_n_bigint:byhilfdmtTnaprDM:l
 kll_sketch_get_n_double:byhilfdmtTnaprDM:l kll_sketch_get_n_float:byhilfdmtTnaprDM:l
+kll_sketch_get_quantile_bigint:byhilfdmtTnaprDM/bxtTnprDM:?
+kll_sketch_get_quantile_double:byhilfdmtTnaprDM/bxtTnprDM:?
+kll_sketch_get_quantile_float:byhilfdmtTnaprDM/bxtTnprDM:?
+kll_sketch_get_rank_bigint:byhilfdmtTnaprDM/bxtTnprDM:?
+kll_sketch_get_rank_double:byhilfdmtTnaprDM/bxtTnprDM:?
+kll_sketch_get_rank_float:byhilfdmtTnaprDM/bxtTnprDM:?
+kll_sketch_merge_bigint:byhilfdmtTnaprDM/byhilfdmtTnaprDM:x
+kll_sketch_merge_double:byhilfdmtTnaprDM/byhilfdmtTnaprDM:x
+kll_sketch_merge_float:byhilfdmtTnaprDM/byhilfdmtTnaprDM:x
 kll_sketch_to_string_bigint:byhilfdmtTnaprDM:s kll_sketch_to_string_double:byhilfdmtTnaprDM:s
 kll_sketch_to_string_float:byhilfdmtTnaprDM:s kurtosis:bxtTnaprDM:d last_day:byhilfdmxaprDM:t
 lcase:apr:s left:apr/bxtTnaprDM:? len:apr:i length:apr:i levenshtein:apr/apr:i
-levenshtein:apr/apr/bxtTnaprDM:i listagg:apr:? ln:bxtTnaprDM:d localtimestamp:-:n locate:apr/apr:i
-locate:apr/apr/bxtTnaprDM:i log:bxtTnaprDM:d log:bxtTnaprDM/bxtTnaprDM:d log10:bxtTnaprDM:d
-log1p:bxtTnaprDM:d log2:bxtTnaprDM:d lower:apr:s lpad:apr/bxtTnaprDM:? lpad:apr/bxtTnaprDM/apr:s
-ltrim:apr:s ltrim:apr/apr:s luhn_check:apr:b make_date:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:t
-make_dt_interval:bxtTnaprDM:? make_dt_interval:bxtTnaprDM/bxtTnaprDM:?
-make_dt_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:?
-make_dt_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:? make_interval:bxtTnaprDM:?
-make_interval:bxtTnaprDM/bxtTnaprDM:? make_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:?
+levenshtein:apr/apr/bxtTnaprDM:i listagg:apr:? listagg:apr/apr:? ln:bxtTnaprDM:d localtimestamp:-:n
+locate:apr/apr:i locate:apr/apr/bxtTnaprDM:i log:bxtTnaprDM:d log:bxtTnaprDM/bxtTnaprDM:d
+log10:bxtTnaprDM:d log1p:bxtTnaprDM:d log2:bxtTnaprDM:d lower:apr:s lpad:apr/bxtTnaprDM:?
+lpad:apr/bxtTnaprDM/apr:s ltrim:apr:s ltrim:apr/apr:s luhn_check:apr:b
+make_date:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:t make_dt_interval:bxtTnaprDM:D
+make_dt_interval:bxtTnaprDM/bxtTnaprDM:D make_dt_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:D
+make_dt_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:D make_dt_interval:-:D
+make_interval:bxtTnaprDM:? make_interval:bxtTnaprDM/bxtTnaprDM:?
+make_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:?
 make_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:?
 make_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:?
 make_interval:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:?
@@ -104,12 +120,14 @@ make_timestamp_ltz:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTna
 make_timestamp_ltz:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/apr:T
 make_timestamp_ntz:byhilfdmsSxTnaprDM/byhilfdmsSxtTnaprDM:n
 make_timestamp_ntz:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM:n
-make_valid_utf8:apr:s make_ym_interval:bxtTnaprDM:? make_ym_interval:bxtTnaprDM/bxtTnaprDM:? map:-:p
-map_concat:byhilfdmsSxtTnarDM:p map_concat:byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM:p
+make_valid_utf8:apr:s make_ym_interval:bxtTnaprDM:M make_ym_interval:bxtTnaprDM/bxtTnaprDM:M
+make_ym_interval:-:M map:-:p map_concat:byhilfdmsSxtTnarDM:p
+map_concat:byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM:p
 map_concat:byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM:p map_concat:-:p
-map_entries:byhilfdmsSxtTnarDM:a map_from_arrays:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:p
-map_from_entries:byhilfdmsSxtTnprDM:p map_keys:byhilfdmsSxtTnarDM:a map_values:byhilfdmsSxtTnarDM:a
-mask:byhilfdmxtTnaprDM:s mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
+map_contains_key:byhilfdmsSxtTnarDM/bxtTnaprDM:b map_entries:byhilfdmsSxtTnarDM:a
+map_from_arrays:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:p map_from_entries:byhilfdmsSxtTnprDM:p
+map_keys:byhilfdmsSxtTnarDM:a map_values:byhilfdmsSxtTnarDM:a mask:byhilfdmxtTnaprDM:s
+mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
@@ -118,10 +136,10 @@ min:p:? min_by:/p:? min_by:/p/bxtTnaprDM:a minute:byhilfdmxaprDM:i mod:bxtTnaprD
 monotonically_increasing_id:-:l month:byhilfdmxaprDM:i monthname:byhilfdmxaprDM:s
 months_between:byhilfdmxaprDM/byhilfdmxaprDM:d
 months_between:byhilfdmxaprDM/byhilfdmxaprDM/yhilfdmxtTnaprDM:d named_struct:-:r
-nanvl:bxtTnaprDM/bxtTnaprDM:? negative:bxtTnapr:? next_day:byhilfdmxaprDM/apr:t now:-:T ntile:SM:i
-ntile:-:i nullifzero:bxtTnaprDM:? octet_length:apr:i overlay:apr/apr/bxtTnaprDM:?
-overlay:apr/apr/bxtTnaprDM/bxtTnaprDM:? parse_json:byhilfdmxtTnaprDM:?
-parse_url:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
+nanvl:bxtTnaprDM/bxtTnaprDM:? negative:bxtTnapr:? next_day:byhilfdmxaprDM/apr:t now:-:T
+nth_value:/bxtTnaprDM:? ntile:byhlfdmSxtTnaprDM:i ntile:-:i nullifzero:bxtTnaprDM:?
+octet_length:apr:i overlay:apr/apr/bxtTnaprDM:? overlay:apr/apr/bxtTnaprDM/bxtTnaprDM:?
+parse_json:byhilfdmxtTnaprDM:? parse_url:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 parse_url:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s percent_rank::d percent_rank:-:d
 percentile:bxapr/:? percentile:bxapr/bxprDM/bfdmsSxaprDM:? percentile_approx:bxapr/bxtTnprDM:?
 percentile_approx:bxapr/bxtTnprDM/bfdmsSxtTnaprDM:? pi:-:d pmod:bxtTnaprDM/bxtTnaprDM:?
@@ -139,28 +157,40 @@ regr_slope:bxtTnaprDM/bxtTnaprDM:d regr_sxx:bxtTnaprDM/bxtTnaprDM:d regr_sxy:bxt
 regr_syy:bxtTnaprDM/bxtTnaprDM:d repeat:apr/bxtTnaprDM:s replace:apr/apr:s replace:apr/apr/apr:s
 reverse:pr:? right:apr/bxtTnaprDM:s rint:bxtTnaprDM:d rlike:apr/apr:b round:bxtTnaprDM:?
 round:bxtTnaprDM/bxtTnaprDM:? row_number:-:i rpad:apr/bxtTnaprDM:? rpad:apr/bxtTnaprDM/apr:s
-rtrim:apr:s rtrim:apr/apr:s schema_of_csv:M:s schema_of_json:M:s
-schema_of_variant:byhilfdmsSxtTnaprDM:s schema_of_variant_agg:byhilfdmsSxtTnaprDM:s schema_of_xml:M:s
-sec:bxtTnaprDM:d second:byhilfdmxaprDM:i sentences:apr:a session_user:-:s sha:byhilfdmtTnaprDM:s
-sha1:byhilfdmtTnaprDM:s sha2:byhilfdmtTnaprDM/bxtTnaprDM:s shiftleft:bxtTnaprDM/bxtTnaprDM:?
-shiftright:bxtTnaprDM/bxtTnaprDM:? shiftrightunsigned:bxtTnaprDM/bxtTnaprDM:?
-shuffle:byhilfdmsSxtTnprDM:a sign:bxtTnapr:d signum:bxtTnapr:d sin:bxtTnaprDM:d sinh:bxtTnaprDM:d
-size:byhilfdmsSxtTnrDM:i skewness:bxtTnaprDM:d slice:byhilfdmsSxtTnprDM/bxtTnaprDM/bxtTnaprDM:a
-smallint:xtnapr:h some:yhilfdmxtTnaprDM:b sort_array:byhilfdmsSxtTnprDM:a
-sort_array:byhilfdmsSxtTnprDM/SM:a soundex:byhilfdmxtTnaprDM:s space:bxtTnaprDM:s
-spark_partition_id:-:i split:apr/apr:a split:apr/apr/bxtTnaprDM:a split_part:apr/apr/bxtTnaprDM:s
-sqrt:bxtTnaprDM:d st_asbinary:byhilfdmsSxtTnaprDM:x st_geogfromwkb:byhilfdmtTnaprDM:?
-st_geomfromwkb:byhilfdmtTnaprDM:? st_srid:byhilfdmsSxtTnaprDM:i startswith:apr/apr:b std:bxtTnaprDM:d
-stddev:bxtTnaprDM:d stddev_pop:bxtTnaprDM:d stddev_samp:bxtTnaprDM:d str_to_map:byhilfdmxtTnaprDM:p
+rtrim:apr:s rtrim:apr/apr:s schema_of_csv:byhilfdmxtTnaprDM:s schema_of_json:byhilfdmxtTnaprDM:s
+schema_of_variant:byhilfdmsSxtTnaprDM:s schema_of_variant_agg:byhilfdmsSxtTnaprDM:s
+schema_of_xml:byhilfdmxtTnaprDM:s sec:bxtTnaprDM:d second:byhilfdmxaprDM:i sentences:apr:a
+sentences:apr/apr:a sentences:apr/apr/apr:a session_user:-:s session_window:byhilfdmxapDM/:r
+sha:byhilfdmtTnaprDM:s sha1:byhilfdmtTnaprDM:s sha2:byhilfdmtTnaprDM/bxtTnaprDM:s
+shiftleft:bxtTnaprDM/bxtTnaprDM:? shiftright:bxtTnaprDM/bxtTnaprDM:?
+shiftrightunsigned:bxtTnaprDM/bxtTnaprDM:? shuffle:byhilfdmsSxtTnprDM:a shuffle:/:a sign:bxtTnapr:d
+signum:bxtTnapr:d sin:bxtTnaprDM:d sinh:bxtTnaprDM:d size:byhilfdmsSxtTnrDM:i skewness:bxtTnaprDM:d
+slice:byhilfdmsSxtTnprDM/bxtTnaprDM/bxtTnaprDM:a smallint:xtnapr:h some:yhilfdmxtTnaprDM:b
+sort_array:byhilfdmsSxtTnprDM:a sort_array:byhilfdmsSxtTnprDM/yhilfdmsSxtTnaprDM:a
+soundex:byhilfdmxtTnaprDM:s space:bxtTnaprDM:s spark_partition_id:-:i split:apr/apr:a
+split:apr/apr/bxtTnaprDM:a split_part:apr/apr/bxtTnaprDM:s sqrt:bxtTnaprDM:d
+st_asbinary:byhilfdmsSxtTnaprDM:x st_asbinary:byhilfdmsSxtTnaprDM/apr:x
+st_geogfromwkb:byhilfdmtTnaprDM:? st_geomfromwkb:byhilfdmtTnaprDM:?
+st_geomfromwkb:byhilfdmtTnaprDM/bxtTnaprDM:? st_setsrid:byhilfdmsSxtTnaprDM/bxtTnaprDM:?
+st_srid:byhilfdmsSxtTnaprDM:i startswith:apr/apr:b std:bxtTnaprDM:d stddev:bxtTnaprDM:d
+stddev_pop:bxtTnaprDM:d stddev_samp:bxtTnaprDM:d str_to_map:byhilfdmxtTnaprDM:p
 str_to_map:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:p
 str_to_map:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:p string::s string_agg:apr:?
-struct::r struct:-:r substr:apr/bxtTnaprDM:? substr:apr/bxtTnaprDM/bxtTnaprDM:?
+string_agg:apr/apr:? struct::r struct:-:r substr:apr/bxtTnaprDM:? substr:apr/bxtTnaprDM/bxtTnaprDM:?
 substring:apr/bxtTnaprDM:? substring:apr/bxtTnaprDM/bxtTnaprDM:? substring_index:apr/apr/bxtTnaprDM:s
-sum:bxtnapr:? tan:bxtTnaprDM:d tanh:bxtTnaprDM:d theta_intersection_agg:byhilfdmsStTnaprDM:x
-theta_sketch_agg:byhmtTnprDM:x theta_sketch_estimate:byhilfdmsStTnaprDM:l
-theta_union_agg:byhilfdmsStTnaprDM:x timestamp:bxaprDM:T timestamp_micros:bfdmsSxtTnaprDM:T
-timestamp_millis:bfdmsSxtTnaprDM:T timestamp_nanos:bfdsSxtTnaprDM:? timestamp_seconds:bsSxtTnaprDM:T
-tinyint:xtnapr:y to_base32:byhilfdmtTnaprDM:s to_binary:apr:x to_binary:/:x to_char:baprDM/:s
+sum:bxtnapr:? tan:bxtTnaprDM:d tanh:bxtTnaprDM:d
+theta_difference:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+theta_intersection:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+theta_intersection_agg:byhilfdmsStTnaprDM:x theta_sketch_agg:byhmtTnprDM:x
+theta_sketch_agg:byhmtTnprDM/byhlfdmsSxtTnaprDM:x theta_sketch_estimate:byhilfdmsStTnaprDM:l
+theta_union:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+theta_union:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM/byhlfdmsSxtTnaprDM:x
+theta_union_agg:byhilfdmsStTnaprDM:x theta_union_agg:byhilfdmsStTnaprDM/byhlfdmsSxtTnaprDM:x
+time_bucket:byhilfdmsSxtTnapr/byhilfdmsSxtaprDM:?
+time_bucket:byhilfdmsSxtTnapr/byhilfdmsSxtaprDM/byhilfdmsSxtaprDM:? timestamp:bxaprDM:T
+timestamp_micros:bfdmsSxtTnaprDM:T timestamp_millis:bfdmsSxtTnaprDM:T
+timestamp_nanos:bfdsSxtTnaprDM:? timestamp_seconds:bsSxtTnaprDM:T tinyint:xtnapr:y
+to_base32:byhilfdmtTnaprDM:s to_binary:apr:x to_binary:/:x to_char:baprDM/:s
 to_csv:byhilfdmsSxtTnapDM:s to_date:apr:t to_date:apr/apr:t to_json:byhilfdmsSxtTnDM:s
 to_timestamp:apr:T to_timestamp:apr/apr:T to_timestamp_ltz:apr:T to_timestamp_ltz:apr/apr:T
 to_timestamp_ntz:apr:n to_timestamp_ntz:apr/apr:n to_unix_timestamp:byhilfdmxaprDM:l
@@ -190,25 +220,57 @@ try_make_timestamp_ntz:bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bxtTnaprDM/bx
 try_mod:bxtTnaprDM/bxtTnaprDM:? try_multiply:bxtTnapr/bxtTnapr:? try_parse_json:byhilfdmxtTnaprDM:?
 try_subtract:bxapr/bxapr:? try_sum:bxtnapr:? try_to_binary:apr:x try_to_binary:/:x try_to_date:apr:t
 try_to_date:apr/apr:t try_to_timestamp:apr:T try_to_timestamp:apr/apr:T try_url_decode:apr:s
-try_validate_utf8:apr:s tuple_intersection_agg_double:byhilfdmtTnaprDM:x
-tuple_intersection_agg_integer:byhilfdmtTnaprDM:x tuple_sketch_estimate_double:byhilfdmsStTnaprDM:d
-tuple_sketch_estimate_integer:byhilfdmsStTnaprDM:d tuple_sketch_summary_double:byhilfdmsStTnaprDM:d
-tuple_sketch_summary_integer:byhilfdmsStTnaprDM:l tuple_sketch_theta_double:byhilfdmsStTnaprDM:d
-tuple_sketch_theta_integer:byhilfdmsStTnaprDM:d tuple_union_agg_double:byhilfdmtTnaprDM:x
-tuple_union_agg_integer:byhilfdmtTnaprDM:x typeof::s ucase:apr:s unbase64:apr:x unhex:apr:x
-unix_date:byhilfdmsSxTnaprDM:i unix_micros:byhilfdmsSxtaprDM:l unix_millis:byhilfdmsSxtaprDM:l
-unix_nanos:byhilfdmsSxtTnaprDM:m unix_seconds:byhilfdmsSxtaprDM:l unix_timestamp:byhilfdmxaprDM:l
+try_validate_utf8:apr:s try_variant_array_append:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM:?
+try_variant_get:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM:?
+try_variant_insert:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM:?
+try_variant_set:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM:?
+try_variant_set:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM/yhilfdmsSxtTnaprDM:?
+tuple_difference_double:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_difference_integer:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_difference_theta_double:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_difference_theta_integer:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_intersection_agg_double:byhilfdmtTnaprDM:x tuple_intersection_agg_integer:byhilfdmtTnaprDM:x
+tuple_intersection_double:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_intersection_integer:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_intersection_theta_double:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_intersection_theta_integer:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_sketch_agg_double:pr/bxtTnaprDM:x tuple_sketch_agg_integer:pr/bxtTnaprDM:x
+tuple_sketch_estimate_double:byhilfdmsStTnaprDM:d tuple_sketch_estimate_integer:byhilfdmsStTnaprDM:d
+tuple_sketch_summary_double:byhilfdmsStTnaprDM:d tuple_sketch_summary_integer:byhilfdmsStTnaprDM:l
+tuple_sketch_theta_double:byhilfdmsStTnaprDM:d tuple_sketch_theta_integer:byhilfdmsStTnaprDM:d
+tuple_union_agg_double:byhilfdmtTnaprDM:x tuple_union_agg_integer:byhilfdmtTnaprDM:x
+tuple_union_double:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_union_integer:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_union_theta_double:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x
+tuple_union_theta_integer:byhilfdmsStTnaprDM/byhilfdmsStTnaprDM:x typeof::s ucase:apr:s
+unbase64:apr:x unhex:apr:x uniform:bsSxtTnaprDM/bsSxtTnaprDM:?
+uniform:bsSxtTnaprDM/bsSxtTnaprDM/byhfdmsSxtTnaprDM:? unix_date:byhilfdmsSxTnaprDM:i
+unix_micros:byhilfdmsSxtaprDM:l unix_millis:byhilfdmsSxtaprDM:l unix_nanos:byhilfdmsSxtTnaprDM:m
+unix_seconds:byhilfdmsSxtaprDM:l unix_timestamp:byhilfdmxaprDM:l
 unix_timestamp:byhilfdmxaprDM/byhilfdmxtTnaprDM:l unix_timestamp:-:l upper:apr:s url_decode:apr:s
 url_encode:apr:s user:-:s uuid::s uuid:-:s validate_utf8:apr:s var_pop:bxtTnaprDM:d
-var_samp:bxtTnaprDM:d variance:bxtTnaprDM:d variant_strip_nulls:byhilfdmsSxtTnaprDM:?
-vector_avg:byhilfdmsSxtTnprDM:a vector_cosine_similarity:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:f
+var_samp:bxtTnaprDM:d variance:bxtTnaprDM:d
+variant_array_append:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM:?
+variant_delete:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM:?
+variant_delete:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:?
+variant_get:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM:?
+variant_insert:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM:?
+variant_set:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM:?
+variant_set:byhilfdmsSxtTnaprDM/byhilfdmxtTnaprDM/prDM/yhilfdmsSxtTnaprDM:?
+variant_strip_nulls:byhilfdmsSxtTnaprDM:?
+variant_strip_nulls:byhilfdmsSxtTnaprDM/yhilfdmsSxtTnaprDM:? vector_avg:byhilfdmsSxtTnprDM:a
+vector_cosine_similarity:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:f
 vector_inner_product:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:f
 vector_l2_distance:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:f vector_norm:byhilfdmsSxtTnprDM:f
 vector_normalize:byhilfdmsSxtTnprDM:a vector_sum:byhilfdmsSxtTnprDM:a version:-:s
 weekday:byhilfdmxaprDM:i weekofyear:byhilfdmxaprDM:i
-width_bucket:bxtTnapr/bxtTnapr/bxtTnapr/bxtTnaprDM:l xpath:/M:a xpath_boolean:/M:b xpath_double:/M:d
-xpath_float:/M:f xpath_int:/M:i xpath_long:/M:l xpath_number:/M:d xpath_short:/M:h xpath_string:/M:s
-xxhash64:p:l xxhash64:p/p/p:l year:byhilfdmxaprDM:i zeroifnull:bxtTnaprDM:?
+width_bucket:bxtTnapr/bxtTnapr/bxtTnapr/bxtTnaprDM:l xpath:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:a
+xpath_boolean:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:b
+xpath_double:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:d xpath_float:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:f
+xpath_int:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:i xpath_long:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:l
+xpath_number:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:d xpath_short:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:h
+xpath_string:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s xxhash64:p:l xxhash64:p/p/p:l
+year:byhilfdmxaprDM:i zeroifnull:bxtTnaprDM:?
 """
 #: Of each operator and kind on its left, what the kinds on its right make of it: a kind, `!` where Spark
 #: refuses it, `?` where more decides. On the right, or as types of a cast, kinds stand in this order.
