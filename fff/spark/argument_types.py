@@ -74,7 +74,7 @@ _NO_CONSTANT = "[NON_FOLDABLE_INPUT]"
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
 #: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
-#: that take intervals of their own (`try_add`, `sequence`), and texts of a form of their own (`to_number`).
+#: that take intervals of their own (`try_add`, `sequence`), texts of a form of their own (`to_number`), and what a map has as keys (`map_contains_key`).
 SEVERAL = frozenset(
     """
     add_months aes_decrypt aes_encrypt approx_percentile approx_top_k approx_top_k_accumulate
@@ -91,7 +91,7 @@ SEVERAL = frozenset(
     kll_sketch_get_rank_bigint kll_sketch_get_rank_double kll_sketch_get_rank_float
     kll_sketch_merge_bigint kll_sketch_merge_double kll_sketch_merge_float left levenshtein like
     listagg locate log lpad ltrim make_date make_dt_interval make_interval make_time make_timestamp
-    make_timestamp_ltz make_timestamp_ntz make_ym_interval map_concat map_contains_key
+    make_timestamp_ltz make_timestamp_ntz make_ym_interval map_concat
     map_from_arrays mask max_by min_by mod months_between nanvl next_day nth_value overlay parse_url
     percentile percentile_approx pmod position pow power printf regexp regexp_count regexp_extract
     regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr regr_avgx regr_avgy

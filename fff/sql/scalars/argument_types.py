@@ -124,10 +124,9 @@ make_valid_utf8:apr:s make_ym_interval:bxtTnaprDM:M make_ym_interval:bxtTnaprDM/
 make_ym_interval:-:M map:-:p map_concat:byhilfdmsSxtTnarDM:p
 map_concat:byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM:p
 map_concat:byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM/byhilfdmsSxtTnarDM:p map_concat:-:p
-map_contains_key:byhilfdmsSxtTnarDM/bxtTnaprDM:b map_entries:byhilfdmsSxtTnarDM:a
-map_from_arrays:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:p map_from_entries:byhilfdmsSxtTnprDM:p
-map_keys:byhilfdmsSxtTnarDM:a map_values:byhilfdmsSxtTnarDM:a mask:byhilfdmxtTnaprDM:s
-mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
+map_entries:byhilfdmsSxtTnarDM:a map_from_arrays:byhilfdmsSxtTnprDM/byhilfdmsSxtTnprDM:p
+map_from_entries:byhilfdmsSxtTnprDM:p map_keys:byhilfdmsSxtTnarDM:a map_values:byhilfdmsSxtTnarDM:a
+mask:byhilfdmxtTnaprDM:s mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
 mask:byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM/byhilfdmxtTnaprDM:s
