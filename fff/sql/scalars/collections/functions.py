@@ -108,6 +108,8 @@ def _alone(name: str, args: list[Typed]) -> Typed:
     kind = array_of(name, args[0])
     if name == "array_distinct":
         check_compared(name, kind)
+    if name == "array_compact" and kind == VOID:  # of elements that are never NULL, and nothing else
+        raise LeftToSparkError(f"{name}(…) of NULLs")
     return call("array_reverse" if name == "reverse" else name, args, args[0].type)
 
 
