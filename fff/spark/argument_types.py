@@ -74,7 +74,8 @@ _NO_CONSTANT = "[NON_FOLDABLE_INPUT]"
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
 #: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
-#: that take intervals of their own (`try_add`, `sequence`), texts of a form of their own (`to_number`), and what a map has as keys (`map_contains_key`).
+#: that take intervals of their own (`try_add`, `sequence`), texts of a form of their own (`to_number`), and the keys of a
+#: map (`map_contains_key`).
 SEVERAL = frozenset(
     """
     add_months aes_decrypt aes_encrypt approx_percentile approx_top_k approx_top_k_accumulate
@@ -156,7 +157,7 @@ class Prober:
         self._judged = judged
 
     def outcomes(self, calls: Sequence[str]) -> list[str]:
-        """Of each call the kind of its value; or `refused` for its types, `unclear` where NULL or a column is not enough, or `wrong`."""
+        """Of each call the kind of its value; or `refused` for its types, `unclear` where a constant has to stand, or `wrong`."""
         outcomes: list[str] = []
         for start in range(0, len(calls), _AT_ONCE):
             outcomes += self._some_outcomes(calls[start : start + _AT_ONCE])
