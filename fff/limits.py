@@ -43,10 +43,8 @@ READY_ROWS = 32_000
 #: Batches that a statement of the Python API takes from these while its reader is busy with what it has.
 AHEAD_BATCHES = 4
 
-#: Seconds of routing, and of taking in what has come, after which the event loop gets its turn: answers are read while
-#: tuples travel, and whoever watches is shown something.
+#: Seconds of routing after which the event loop gets its turn, so that answers are read while tuples travel.
 ROUTE_SLICE_S = 0.005
-HEAR_SLICE_S = 0.02
 
 #: Of the time until a deadline, what is left for joining on after fetching, and again for handing on what was found; and
 #: the seconds that this takes at most.

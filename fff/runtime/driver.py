@@ -46,7 +46,7 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import HEAR_SLICE_S, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
+from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
 from fff.structs import replace
@@ -194,15 +194,11 @@ class BlockDriver:
         await self._answers_together()
         if self._fatal is not None:
             raise self._fatal
-        clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
-        heard, began = deque(self._heard()), clock()
-        until = began + HEAR_SLICE_S
-        while heard and clock() < until:
-            at, event = heard.popleft()
+        for at, event in self._heard():
             for stimulus in (TimePassed(at), event):
                 if self.finish is None:
                     self._handle(stimulus)
-        self._events.extendleft(reversed(heard))
+        clock = asyncio.get_running_loop().time  # the one clock here, so that virtual time replays exactly
         began = clock()
         until = began + ROUTE_SLICE_S
         while self._may_route and self.finish is None and clock() < until:
