@@ -74,8 +74,8 @@ _NO_CONSTANT = "[NON_FOLDABLE_INPUT]"
 _OF_NULLS = "[NULL_TYPE]"
 _NESTED = "apr"
 #: Functions that are also asked about with more arguments than one; all are with one. Not among them: those
-#: that take intervals of their own (`try_add`, `sequence`), texts of a form of their own (`to_number`), and the
-#: keys of a map (`map_contains_key`).
+#: that take intervals of their own (`try_add`, `sequence`), texts of a form of their own (`to_number`), or
+#: the keys of a map (`map_contains_key`).
 SEVERAL = frozenset(
     """
     add_months aes_decrypt aes_encrypt approx_percentile approx_top_k approx_top_k_accumulate

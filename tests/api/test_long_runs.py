@@ -15,9 +15,9 @@ import pytest
 
 TIMES = int(os.environ.get("FFF_LONG_RUNS") or "1")
 #: Of each program, and how much more of anything than in its first third there may be at its end.
-PROGRAMS = {"statements": 100, "joins": 5, "paced": 45}
+PROGRAMS = {"statements": 100, "joins": 10, "paced": 45}
 MORE = {
-    "memory_mb": 15,
+    "memory_mb": 25,
     "objects": 6_000,  # of 130,000 and more: logging, caches that have a bound
     "descriptors": 4,
     "threads": 2,
