@@ -7,7 +7,7 @@ import sys
 
 os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")  # as `fff` does
 
-from benchmarks.performance import main  # noqa: E402 - numpy looks when it is loaded
+from benchmarks.performance import main
 
 if __name__ == "__main__":
     sys.exit(main())
