@@ -4,6 +4,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The name says what was installed: a changed lock or pyproject installs again, whatever the files' times say.
 READY := $(VENV)/.ready-$(shell cat pyproject.toml requirements.lock 2>/dev/null | cksum | tr ' ' '-')
 
@@ -28,8 +29,8 @@ help:
 $(READY):
 	@sh .ci/venv $(VENV)
 	@rm -f $(VENV)/.ready-*
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-build-isolation --no-deps -e .
 	@touch $@
 
 demo: $(READY)
@@ -60,7 +61,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/bench.lock
+	$(INSTALL) --require-hashes -r .ci/bench.lock
 	$(BIN)/python -m benchmarks
 
 bench-check: $(READY)
@@ -79,7 +80,7 @@ soak: $(READY)
 	@$(BIN)/python -m tests.soak
 
 # What makes a lock and a release is pinned as well, beside what FFF needs.
-RELEASE := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/release.lock
+RELEASE := $(INSTALL) --require-hashes -r .ci/release.lock
 # uv finds one set of versions for every supported Python and platform.
 PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --system-certs \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'make lock'

@@ -16,19 +16,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 
 import psycopg
+import pytest
 
 from benchmarks import engine
 from benchmarks.lookups import SPEC
@@ -36,11 +35,10 @@ from benchmarks.serving import served
 from fff.federation import Federation, RunOptions
 from fff.web.client import WebClient
 from fff_sources.load import load_catalog
+from tests.sources.postgres import postgres_server, program, unprivileged
 
 #: Seconds that the API takes for an answer, how many it is asked for at once, and rows of a page of the list.
 DELAY_S, AT_ONCE, PAGE = 0.02, 32, 100
-#: Places where PostgreSQL's programs are kept off the path.
-_DEBIAN = Path("/usr/lib/postgresql")
 
 
 def is_missing(*modules: str) -> str | None:
@@ -51,10 +49,10 @@ def is_missing(*modules: str) -> str | None:
 
 def has_no_postgres() -> str | None:
     """Why there is no PostgreSQL to measure."""
-    if _program("postgres") is None or _program("initdb") is None:
-        return "PostgreSQL not installed"
-    if os.getuid() == 0 and shutil.which("setpriv") is None:
-        return "PostgreSQL does not run as root"
+    try:
+        program("initdb"), program("postgres"), unprivileged()
+    except pytest.skip.Exception as skipped:
+        return str(skipped)
     return None
 
 
@@ -95,40 +93,11 @@ def polars(rows: int) -> float:
     return in_a_process(_POLARS, str(rows), POLARS_MAX_THREADS="1")[0]
 
 
-def _program(name: str) -> str | None:
-    known = [shutil.which(name), *map(str, sorted(_DEBIAN.glob(f"*/bin/{name}")))]
-    return next((place for place in reversed(known) if place), None)
-
-
-@contextlib.contextmanager
-def _postgres() -> Iterator[str]:
-    """A server of our own; how to connect to it."""
-    folder = Path(mkdtemp(prefix="fff-bench-"))
-    first: list[str] = []
-    if os.getuid() == 0:  # which it refuses to run as
-        first = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
-        shutil.chown(folder, "nobody", "nogroup")
-    data = str(folder / "data")
-    initdb, postgres = _program("initdb"), _program("postgres")
-    assert initdb is not None
-    assert postgres is not None
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run([*first, initdb, "-D", data, "-U", "bench", "-A", "trust"], check=True, **quiet)  # type: ignore[call-overload]
-    options = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", "work_mem=256MB"]
-    command = [*first, postgres, "-D", data, "-k", str(folder), *options]
-    with subprocess.Popen(command, **quiet) as server:  # type: ignore[call-overload]
-        try:
-            yield f"host={folder} user=bench dbname=postgres"
-        finally:
-            server.terminate()
-            server.wait()
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def postgres(rows: int) -> float:
     """Seconds of processor for PostgreSQL to count the join of three tables that it holds, the second time."""
-    with _postgres() as where, _patient(lambda: psycopg.connect(where, autocommit=True)) as connection:
+    with postgres_server() as server, psycopg.connect(server.uri, autocommit=True) as connection:
         connection.execute("SET max_parallel_workers_per_gather = 0")
+        connection.execute("SET work_mem = '256MB'")
         for number, batch in enumerate(engine.make_data(3, rows)):
             connection.execute(f"CREATE TABLE t{number} (unique2 bigint, payload text)")
             with connection.cursor().copy(f"COPY t{number} FROM STDIN") as copy:
@@ -151,16 +120,6 @@ _TIMES = 10
 def _of_process(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _patient(connect: Callable[[], contextlib.AbstractContextManager]) -> contextlib.AbstractContextManager:  # type: ignore[type-arg]
-    """A connection to a server that is about to start."""
-    for _ in range(200):
-        try:
-            return connect()
-        except Exception:  # noqa: BLE001 - whatever it says before it is ready
-            time.sleep(0.05)
-    return connect()
 
 
 # --------------------------------------------------------------------------------------------------------- over HTTP

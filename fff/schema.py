@@ -53,6 +53,8 @@ _EXTENSIONS: dict[str, ArrowType] = {
     "arrow.uuid": pa.string(),
 }
 
+#: Of a decimal.
+MOST_DIGITS = 38
 _DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
 #: What other systems call some types.
 _ELSEWHERE = {"varchar": "string", "text": "string", "str": "string", "json": "string", "uuid": "string"}
@@ -87,7 +89,7 @@ def arrow_type(type_name: str) -> ArrowType:
         return _SIMPLE[lower]
     if match := _DECIMAL.match(lower):
         precision, scale = int(match[1] or 10), int(match[2] or 0)
-        if not 1 <= precision <= 38 or scale > precision:
+        if not 1 <= precision <= MOST_DIGITS or scale > precision:
             raise ValueError(
                 f"decimal precision must be 1 to 38 and scale at most the precision, not {type_name}"
             )
@@ -141,7 +143,7 @@ def nearest(arrow: ArrowType) -> ArrowType:
         return pa.date32()
     if types.is_decimal(arrow):
         digits, scale = arrow.precision - min(arrow.scale, 0), max(arrow.scale, 0)
-        return pa.decimal128(digits, scale) if digits <= 38 else arrow
+        return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else arrow
     if types.is_duration(arrow):
         return pa.duration("us")
     if types.is_time(arrow):  # Spark has no column of its own TIME yet; as text it sorts alike

@@ -469,12 +469,7 @@ def _kind(entry: tuple[float, Event]) -> object:
 def _together(pages: Sequence[ScanRows]) -> ScanRows:
     """Pages that one scan has brought one after another, as one."""
     rows = pa.concat_batches([page.rows for page in pages])
-    return replace(
-        pages[-1],
-        rows=rows,
-        count=sum(page.count for page in pages),
-        seconds=sum(page.seconds for page in pages),
-    )
+    return replace(pages[-1], rows=rows, count=len(pages), seconds=sum(page.seconds for page in pages))
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

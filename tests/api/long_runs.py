@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import json
 import os
 import subprocess
@@ -28,6 +27,7 @@ import yaml
 from aiohttp import web
 
 import fff
+from fff.runtime.memory import taken
 
 #: Joins that run at once.
 AT_ONCE = 200
@@ -47,10 +47,9 @@ Sample = dict[str, float]
 def held() -> Sample:
     """What this process holds now: megabytes, and numbers of everything else."""
     gc.collect()
-    said = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     files = sum(len(names) for _, _, names in os.walk(tempfile.gettempdir()))
     sample = {
-        "memory_mb": int(said["RssAnon"].split()[0]) / 1000,
+        "memory_mb": taken() / 1e6,
         "objects": len(gc.get_objects()),
         "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
         "threads": threading.active_count(),
@@ -200,18 +199,14 @@ def joins(rounds: int) -> list[Sample]:
 def paced(seconds: int) -> list[Sample]:
     """One join whose pages come for so long; its rows are looked at and let go."""
     samples, began = [], time.monotonic()
-    marks = itertools.count(1)
-    mark = next(marks)
-    pause = 0.02
-    with serving(10**6, pause) as file, fff.connect(file, cache=False) as connection:
+    with serving(10**6, pause=0.02) as file, fff.connect(file, cache=False) as connection:
         rows = 0
         sql = "SELECT r.a, s.c FROM web.r JOIN web.s ON r.b = s.a"
         for batch in connection.batches(sql):
             rows += len(batch)
-            if time.monotonic() - began >= mark * seconds / SAMPLES:
+            if time.monotonic() - began >= (len(samples) + 1) * seconds / SAMPLES:
                 samples.append({"done": rows} | held())
-                mark = next(marks)
-                if mark > SAMPLES:
+                if len(samples) == SAMPLES:
                     break
     return samples
 

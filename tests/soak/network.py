@@ -29,7 +29,7 @@ class Exchange:
     target: str
     sent: float
     arrived: float | None = None
-    ended: float | None = None  # the last byte was given out, or the connection closed
+    ended: float | None = None  # the last byte that its head tells of was given out, or the connection closed
     status: int | None = None
     whole: bool = False  # all of the answer was handed over
     asked_to_wait: float | None = None  # by Retry-After

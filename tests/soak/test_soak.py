@@ -64,7 +64,7 @@ def test_the_page_says_what_is_run() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_many_days(part: int) -> None:
-    """Some ten minutes of two cores in all, always of the same seeds, which were all well once; `make soak` has no end."""
+    """Some ten minutes of one core in all, always of the same seeds, which were all well once; `make soak` has no end."""
     tally = Tally()
     for seed in range(FIRST + part + 1, FIRST + part + DAYS + 1):
         tally.one(seed)

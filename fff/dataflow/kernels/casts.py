@@ -14,14 +14,14 @@ from fff.dataflow.kernels import texts
 from fff.dataflow.kernels.collections.parts import Parts, made, made_map
 from fff.dataflow.kernels.values import Kernel, Partial, Value, failing, over_unique
 from fff.dataflow.kernels.written.doubles import digits_of, write_floats
-from fff.schema import ArrowType, result_field
+from fff.schema import MOST_DIGITS, ArrowType, result_field
 
 _SECOND, _DAY = 1_000_000, 86_400_000_000
 #: A moment is so many days from 1970 at most.
 _MOST_DAYS = (2**63 - 1) // _DAY
 
 #: More digits than a double is written with; ten to this power is a whole number of 64 bits.
-_MOST_DIGITS = 18
+_MOST_TENS = 18
 
 
 def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
@@ -47,7 +47,7 @@ def _cast(args: Sequence[Value], kind: ArrowType) -> Value | Partial:
         if too_great and pa.types.is_string(value.type) and texts.is_beyond_decimals(str(shown)):
             return (
                 f"[NUMERIC_OUT_OF_SUPPORTED_RANGE] The value {shown} cannot be interpreted as a numeric since it has "
-                f"more than {texts.MOST_DIGITS} digits."
+                f"more than {MOST_DIGITS} digits."
             )
         if pa.types.is_decimal(kind):
             return (
@@ -215,7 +215,7 @@ def _float_to_decimal(value: pa.Array, kind: ArrowType) -> tuple[pa.Array, Bools
     digits, power = digits_of(value)
     numbers = value.fill_null(0).to_numpy(zero_copy_only=False)
     surplus = -(power + kind.scale)  # so many digits go
-    unit = 10 ** np.clip(surplus, 0, _MOST_DIGITS).astype(np.int64)
+    unit = 10 ** np.clip(surplus, 0, _MOST_TENS).astype(np.int64)
     kept = digits // unit + (2 * (digits % unit) >= unit) * (surplus > 0)
     zeros = np.maximum(-surplus, 0)
     written = pa.array(kept).cast(pa.string())

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fff.schema import ArrowType
+from fff.schema import MOST_DIGITS, ArrowType
 
 #: What Spark takes off both ends before it reads a value: blanks and control characters of ASCII.
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f"
@@ -19,7 +19,7 @@ _HEXADECIMAL = re.compile(
 )
 #: Java's decimals are read from the digits of any script, as far as one of its characters holds them.
 _DIGITS = re.compile(
-    r"[+-]?(?=\.?\d)[^\D\U00010000-\U0010ffff]*\.?[^\D\U00010000-\U0010ffff]*(?:[eE][+-]?[^\D\U00010000-\U0010ffff]+)?"
+    r"[+-]?(?=\.?\d)[^\D\U00010000-\U0010ffff]*\.?[^\D\U00010000-\U0010ffff]*(?:[eE]([+-]?[^\D\U00010000-\U0010ffff]+))?"
 )
 _DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
 #: A moment: a date, and a clock with as much of it as there is, whose zone is a distance from UTC.
@@ -29,8 +29,6 @@ _MOMENT = re.compile(
     re.ASCII,
 )
 _MOST_OFFSET = 18 * 60
-#: Of a decimal.
-MOST_DIGITS = 38
 #: Java's decimals have powers of ten above minus this, and up to it; a longer text than that is none of them.
 _JAVA_POWERS, _LONG = 2**31, 1000
 _TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
@@ -164,10 +162,11 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 def is_decimal(text: str) -> bool:
     """Whether a text is a number, however great."""
-    if _DIGITS.fullmatch(text.strip(_AROUND)) is None:
+    match = _DIGITS.fullmatch(text.strip(_AROUND))
+    if match is None:
         return False
-    power = text.lower().partition("e")[2].strip(_AROUND)
-    return not power or (len(power) < _LONG and -_JAVA_POWERS < int(power) <= _JAVA_POWERS)
+    power = match[1] or "0"
+    return len(power) < _LONG and -_JAVA_POWERS < int(power) <= _JAVA_POWERS
 
 
 def is_beyond_decimals(text: str) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Column, Expr, Literal, columns_of
 from fff.errors import QueryError, Span
-from fff.schema import ArrowType, comparison_kind
+from fff.schema import MOST_DIGITS, ArrowType, comparison_kind
 from fff.sql.analysis.column_lineage import group_nodes
 from fff.sql.analysis.predicates import Translator, columns_in, map_columns
 from fff.sql.binder.names import try_resolve
@@ -21,7 +21,6 @@ from fff.sql.scalars.coercion import (
     BOOLEAN,
     DOUBLE,
     LONG,
-    MOST_DIGITS,
     cast,
     is_decimal,
     is_float,

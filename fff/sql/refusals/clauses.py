@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from fff.schema import MOST_DIGITS
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.scalars.words import MORE_PARTS, PARTS, SECONDS
 from fff.sql.syntax.statement import Node, exp, refused
 
 _PARTS = frozenset({*PARTS, *MORE_PARTS, *SECONDS})
-_MOST_DIGITS = 38
 
 
 def check_clauses(tree: QueryTree) -> None:
@@ -50,10 +50,10 @@ def _mistake(node: Node) -> tuple[Node, str] | None:
 
 def _of_decimal(digits: list[Node]) -> tuple[Node, str] | None:
     numbers = [int(one.name) for one in digits if isinstance(one, exp.Literal) and one.is_int]
-    if numbers and numbers[0] > _MOST_DIGITS:
+    if numbers and numbers[0] > MOST_DIGITS:
         return digits[
             0
-        ], f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] a decimal has {_MOST_DIGITS} digits at most"
+        ], f"[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] a decimal has {MOST_DIGITS} digits at most"
     if len(numbers) == 2 and numbers[1] > numbers[0]:
         return digits[1], f"a decimal of {numbers[0]} digits has no {numbers[1]} behind its point"
     return None

@@ -13,7 +13,7 @@ from functools import reduce
 import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Expr, Literal, columns_of
-from fff.schema import ArrowType, result_field
+from fff.schema import MOST_DIGITS, ArrowType, result_field
 from fff.sql.scalars.java import writes_shortest
 from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call
 
@@ -32,7 +32,6 @@ VOID = pa.null()
 DURATION = pa.duration("us")
 MONTHS = pa.month_day_nano_interval()
 
-MOST_DIGITS = 38
 #: Digits behind the point that Spark keeps where a result has too many.
 _KEPT_SCALE = 6
 #: Decimals of so many digits are whole numbers to Java, and exact.

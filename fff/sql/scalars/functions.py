@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Expr, Literal
-from fff.schema import ArrowType, comparison_kind
+from fff.schema import MOST_DIGITS, ArrowType, comparison_kind
 from fff.sql.scalars.coercion import (
     BINARY,
     BOOLEAN,
@@ -20,7 +20,6 @@ from fff.sql.scalars.coercion import (
     FLOAT,
     INT,
     LONG,
-    MOST_DIGITS,
     STRING,
     TIMESTAMP,
     VOID,

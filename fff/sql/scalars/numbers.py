@@ -9,8 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Literal
-from fff.schema import ArrowType, arrow_type
-from fff.sql.scalars.coercion import DOUBLE, INT, LONG, MOST_DIGITS
+from fff.schema import MOST_DIGITS, ArrowType, arrow_type
+from fff.sql.scalars.coercion import DOUBLE, INT, LONG
 from fff.sql.scalars.typed import LeftToSparkError, Typed
 
 _INTS = range(-(2**31), 2**31)

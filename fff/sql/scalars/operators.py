@@ -7,7 +7,7 @@ from functools import reduce
 import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Literal
-from fff.schema import ArrowType
+from fff.schema import MOST_DIGITS, ArrowType
 from fff.sql.scalars import coercion
 from fff.sql.scalars.coercion import DOUBLE, INT, LONG, STRING, cast
 from fff.sql.scalars.functions import applied
@@ -125,7 +125,7 @@ def _quotient(name: str, sides: list[Typed], whole: tuple[int, int], *, tries: b
     """A quotient or a remainder of decimals with so many digits before their points."""
     one, other = (side.type for side in sides)
     scale, quotient = max(one.scale, other.scale), whole[0] + other.scale  # digits before its point
-    is_wide = quotient > _MOST_QUOTIENT or scale + max(whole) > coercion.MOST_DIGITS - 1
+    is_wide = quotient > _MOST_QUOTIENT or scale + max(whole) > MOST_DIGITS - 1
     if name == "div":
         if is_wide or quotient > _LONG_DIGITS:
             raise LeftToSparkError("div of decimals of so many digits")
@@ -135,7 +135,7 @@ def _quotient(name: str, sides: list[Typed], whole: tuple[int, int], *, tries: b
         kind = coercion.bounded(quotient + places, places)
     else:
         kind = pa.decimal128(min(whole) + scale, scale)
-        if quotient > coercion.MOST_DIGITS:  # which Java calls impossible for some
+        if quotient > MOST_DIGITS:  # which Java calls impossible for some
             raise LeftToSparkError(f"{name} of decimals of so many digits")
         is_wide |= name == "pmod" and whole[0] < whole[1]  # which need not fit into the result's type
     if is_wide:

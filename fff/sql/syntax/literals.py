@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from fff.schema import ArrowType, comparison_kind
+from fff.schema import MOST_DIGITS, ArrowType, comparison_kind
 from fff.sql.syntax.statement import Node, Statement, exp, identifier_span
 from fff.structs import Struct
 
@@ -42,7 +42,6 @@ _ARITHMETIC: dict[type[Node], Callable[[int, int], int]] = {
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
 }
-_DECIMAL_DIGITS = 38
 
 
 class Constant(Struct, frozen=True):
@@ -196,7 +195,7 @@ def back_cast(value: object, wider: ArrowType, arrow: ArrowType) -> object:
             raise NotExactError
         shift = Decimal(1).scaleb(-arrow.scale)
         with localcontext() as context:
-            context.prec = 2 * _DECIMAL_DIGITS
+            context.prec = 2 * MOST_DIGITS
             exact = value.quantize(shift)
         if exact != value or abs(exact) >= Decimal(10) ** (arrow.precision - arrow.scale):
             raise NoSuchValueError
@@ -247,7 +246,7 @@ def _decimal(value: Decimal) -> Constant | None:
     """A decimal constant, unless it has more digits than Spark's widest type: then it is an error there."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    if max(len(digits) + max(exponent, 0), -exponent) > _DECIMAL_DIGITS:
+    if max(len(digits) + max(exponent, 0), -exponent) > MOST_DIGITS:
         return None
     return Constant("decimal", value)
 
@@ -338,12 +337,12 @@ def _to_decimal(value: Decimal, precision: int, scale: int) -> Decimal:
     assert isinstance(exponent, int)
     own_scale = max(0, -exponent)
     own_whole = max(0, len(digits) + exponent)
-    if max(scale, own_scale) + max(precision - scale, own_whole) > _DECIMAL_DIGITS:
+    if max(scale, own_scale) + max(precision - scale, own_whole) > MOST_DIGITS:
         raise NotExactError
     if own_whole > precision - scale:
         raise NotExactError
     with localcontext() as context:
-        context.prec = 2 * _DECIMAL_DIGITS
+        context.prec = 2 * MOST_DIGITS
         exact = value.quantize(Decimal(1).scaleb(-scale))
     if exact != value:
         raise NotExactError

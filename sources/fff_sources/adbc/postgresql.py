@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from fff.catalog import Keys
 from fff.quals import Qual
+from fff.schema import MOST_DIGITS
 from fff.structs import replace
 from fff_sources.adbc.columns import (
     Condition,
@@ -58,7 +59,6 @@ _WHOLE = {"int2": "smallint", "int4": "int", "int8": "bigint"}
 _TIMES = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
 _FLOATS = {"float4": "float", "float8": "double"}
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_MOST_DIGITS = 38
 
 
 class PostgresDialect:
@@ -177,7 +177,7 @@ def _decimal(modifier: int) -> str | None:
     if modifier < 0:
         return None
     precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
-    if precision > _MOST_DIGITS or scale > precision:  # also: a negative scale
+    if precision > MOST_DIGITS or scale > precision:  # also: a negative scale
         return None
     return f"decimal({precision},{scale})"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from fff.quals import Qual, Quals
-from fff.schema import ArrowType, distinct_names, in_nearest, nearest, spark_type
+from fff.schema import MOST_DIGITS, ArrowType, distinct_names, in_nearest, nearest, spark_type
 from fff_sources.http.columnar import (
     ARROW_FILE,
     ARROW_STREAM,
@@ -93,7 +93,7 @@ def _wider(one: ArrowType, other: ArrowType) -> ArrowType | None:
     if types.is_decimal(one) and types.is_decimal(other):
         scale = max(one.scale, other.scale)
         digits = max(one.precision - one.scale, other.precision - other.scale) + scale
-        return pa.decimal128(digits, scale) if digits <= 38 else None
+        return pa.decimal128(digits, scale) if digits <= MOST_DIGITS else None
     return None
 
 

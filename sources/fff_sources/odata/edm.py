@@ -8,10 +8,10 @@ import math
 import re
 from dataclasses import dataclass
 
+from fff.schema import MOST_DIGITS
 from fff_sources.http.portal import WHOLE_NUMBERS
 from fff_sources.http.templates import text_of
 
-_MOST_DIGITS = 38
 _FRACTION = 18  # digits kept after the point where the service does not say how many there are
 _MICROSECONDS = 6
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -54,12 +54,12 @@ class Property:
         if self.edm != "Edm.Decimal":
             return _SPARK.get(self.edm or "", "string")
         if self.precision is not None and self.scale is not None:
-            precision = min(self.precision, _MOST_DIGITS)
+            precision = min(self.precision, MOST_DIGITS)
             return f"decimal({precision},{min(self.scale, precision)})"
         if self.precision is None:
-            return f"decimal({_MOST_DIGITS},{_FRACTION})"
-        scale = max(0, min(_FRACTION, _MOST_DIGITS - self.precision))
-        return f"decimal({min(_MOST_DIGITS, self.precision + scale)},{scale})"
+            return f"decimal({MOST_DIGITS},{_FRACTION})"
+        scale = max(0, min(_FRACTION, MOST_DIGITS - self.precision))
+        return f"decimal({min(MOST_DIGITS, self.precision + scale)},{scale})"
 
     @property
     def exact(self) -> bool:
@@ -69,7 +69,7 @@ class Property:
         if self.edm == "Edm.DateTimeOffset":
             return self.precision is not None and self.precision <= _MICROSECONDS
         if self.edm == "Edm.Decimal":
-            return self.precision is not None and self.precision <= _MOST_DIGITS and self.scale is not None
+            return self.precision is not None and self.precision <= MOST_DIGITS and self.scale is not None
         return self.edm in _EXACT
 
     def sortable(self, spark: str) -> bool:

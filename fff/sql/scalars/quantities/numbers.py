@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from fff.dataflow.plan.expressions import Literal
+from fff.schema import MOST_DIGITS
 from fff.sql.scalars.coercion import (
     DOUBLE,
     INT,
     LONG,
-    MOST_DIGITS,
     STRING,
     VOID,
     cast,
