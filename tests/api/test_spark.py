@@ -48,10 +48,10 @@ def test_grouped_results(publish: Publish, spark: SparkEngine) -> None:
 def test_spark_says_what_is_wrong(publish: Publish, spark: SparkEngine) -> None:
     spark.wait()
     with fff.connect(publish(site(), TABLES)) as federation:
-        with pytest.raises(fff.SparkError, match="xpath_int"):
-            federation.describe("SELECT xpath_int(array(b), '/a') FROM web.r GROUP BY 1")
-        with pytest.raises(fff.SparkError, match="xpath_int"):
-            federation.sql("SELECT xpath_int(array(b), '/a') FROM web.r GROUP BY 1")
+        with pytest.raises(fff.SparkError, match="map_contains_key"):
+            federation.describe("SELECT map_contains_key(map(b, 1), array(b)) FROM web.r GROUP BY 1")
+        with pytest.raises(fff.SparkError, match="map_contains_key"):
+            federation.sql("SELECT map_contains_key(map(b, 1), array(b)) FROM web.r GROUP BY 1")
 
 
 async def test_what_conditions_left_to_spark_cost_is_counted(publish: Publish, spark: SparkEngine) -> None:
