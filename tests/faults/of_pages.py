@@ -30,7 +30,8 @@ def _of_page(number: Callable[[Turn], int]) -> Select:
         size, wanted = turn.world.size, number(turn)
         if wanted == turn.index:
             return rows
-        moved = list(rows)
+        missing = [{}] * max(0, turn.position - len(rows))  # behind the last page stands just that page
+        moved = [*rows, *missing]
         moved[turn.position : turn.position + size] = rows[wanted * size : wanted * size + size]
         return moved
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -38,10 +38,10 @@ class HeldParts:
         table = self._block.plan.aliases[alias].table
         if not self._block.stems[table].coverage.extents:
             return np.zeros(len(tuples), np.bool_)
-        sought = {
-            link.own: self._block.values(tuples, Column(link.other, link.column))
-            for link in self._block.constraints.links(tuples.state.span, alias)
-        }
+        sought: dict[int, list[pa.Array]] = {}
+        for link in self._block.constraints.links(tuples.state.span, alias):
+            values = self._block.values(tuples, Column(link.other, link.column))
+            sought.setdefault(link.own, []).append(values)
         return self._inside(
             table, len(tuples), sought.get, lambda column: self._usable[alias].get(column, EVERY)
         )
@@ -51,7 +51,8 @@ class HeldParts:
         stem = self._block.stems[table]
         if not stem.coverage.extents or not len(keys):
             return np.zeros(len(keys), np.bool_)
-        sought: Mapping[int, pa.Array] = dict(zip(module.plan.columns, module.columns(keys), strict=True))
+        columns = zip(module.plan.columns, module.columns(keys), strict=True)
+        sought = {column: [values] for column, values in columns}
 
         def usable(column: int) -> ValueSet:
             known = [self._usable[alias].get(column, EVERY) for alias in stem.aliases]
@@ -69,10 +70,13 @@ class HeldParts:
         self,
         table: int,
         count: int,
-        sought: Callable[[int], pa.Array | None],
+        sought: Callable[[int], Sequence[pa.Array] | None],
         usable: Callable[[int], ValueSet],
     ) -> Bools:
-        """For whom one extent has all rows: in each of its columns it has the value they seek, or every one they can use."""
+        """For whom one extent has all rows: in each of its columns it has the value they seek, or every one they can use.
+
+        Of several values that they seek in one column any will do, as a match has them all.
+        """
         covered = np.zeros(count, np.bool_)
         for extent in self._block.stems[table].coverage.extents:
             inside = np.ones(count, np.bool_)
@@ -82,7 +86,7 @@ class HeldParts:
                 if place is None or not (theirs is not None or usable(place) <= values):
                     inside[:] = False
                 elif theirs is not None and not usable(place) <= values:
-                    inside &= values.mask(theirs)
+                    inside &= np.logical_or.reduce([values.mask(one) for one in theirs])
             covered |= inside
         return covered
 

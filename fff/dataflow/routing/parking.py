@@ -132,7 +132,10 @@ class Parking(ABC):
         waited, needed = np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.bool_)
         aliases = self.block.stems[table].aliases
         if any(self.block.fires[alias] for alias in aliases):
-            return self.held.keys(table, self.block.lookups[table][lookup], keys)
+            idle = self.held.keys(table, self.block.lookups[table][lookup], keys)
+            for alias, group in self._groups(table, lookup) if idle.any() else ():
+                self._served(alias, lookup, group, group.places(keys[idle]))
+            return idle
         # Who has waited in front of a right side may have left by a match that came another way.
         waited |= any(alias in self.block.constraints.right for alias in aliases)
         parked_groups: list[tuple[int, ParkedGroup, Int64, Int64, Bools]] = []
@@ -162,17 +165,19 @@ class Parking(ABC):
         self.block.stems[table].coverage.add(extent)
         for lookup in (SCAN, *range(len(self.block.lookups[table]))):
             for alias, group in self._groups(table, lookup):
-                right = alias in self.block.constraints.right
-                if lookup != SCAN and not right:
+                if lookup != SCAN and alias not in self.block.constraints.right:
                     continue
                 places = group.alive()
-                places = places[self.held.matches(group.at(places), alias)]
-                move = Move(alias, None if lookup == SCAN else lookup)
-                unmatched = group.unmatched(places) if right else None
-                group.leave(places)
-                self._learn(Outcome(group.state, move, len(places), 0))
-                if unmatched is not None:
-                    self._unmatched(unmatched, move)
+                self._served(alias, lookup, group, places[self.held.matches(group.at(places), alias)])
+
+    def _served(self, alias: int, lookup: int, group: ParkedGroup, places: Int64) -> None:
+        """The tuples at these places of a group have every match, and wait no longer."""
+        move = Move(alias, None if lookup == SCAN else lookup)
+        unmatched = group.unmatched(places) if alias in self.block.constraints.right else None
+        group.leave(places)
+        self._learn(Outcome(group.state, move, len(places), 0))
+        if unmatched is not None:
+            self._unmatched(unmatched, move)
 
     def scans_over(self, table: int, *, complete: bool) -> None:
         """No scan of the table will bring anything more.
