@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fff.dataflow.plan.expressions import Column
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import grouped_by, has_aggregate
 from fff.sql.syntax.statement import Node, exp
 from fff.structs import Struct
 
@@ -36,24 +36,7 @@ def needs_of(block: SourceBlock, residual: Sequence[Condition], output: Sequence
 
 def group_nodes(block: SourceBlock) -> list[Node]:
     """What a SELECT groups by, names and numbers of result columns looked up."""
-    group, items, aliases = block.select.args.get("group"), block.select.expressions, _aliases(block)
-    if group is None:
-        return []
-    if group.args.get("all"):
-        return [item.unalias() for item in items if not has_aggregate(item)]
-    nodes: list[Node] = []
-    for node in group.expressions:
-        item: Node | None = None
-        if isinstance(node, exp.Literal) and node.is_int and 1 <= int(node.name) <= len(items):
-            item = items[int(node.name) - 1]
-        elif isinstance(node, exp.Column) and not node.table and not _named(block, node.name):
-            item = aliases.get(node.name.lower())
-        nodes.append(node if item is None else item.unalias())
-    return nodes
-
-
-def _aliases(block: SourceBlock) -> dict[str, Node]:
-    return {item.alias.lower(): item for item in block.select.expressions if item.alias}
+    return grouped_by(block.select, lambda column: _named(block, column.name))
 
 
 def _named(block: SourceBlock, name: str) -> bool:
@@ -68,7 +51,7 @@ class _LineageReader:
         self._output = output
         self._everything = frozenset(range(len(output)))
         self._items: list[Node] = list(block.select.expressions)
-        self._aliases = _aliases(block)
+        self._aliases = {item.alias.lower(): item for item in self._items if item.alias}
 
     def read(self) -> Needs | None:
         if any(item.is_star for item in self._items):

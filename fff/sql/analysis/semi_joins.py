@@ -24,7 +24,7 @@ from fff.sql.binder.scopes import (
     Source,
     resolve,
 )
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import groups_by_sets, has_aggregate
 from fff.sql.syntax.statement import Node, exp
 from fff.structs import Struct, field, replace
 
@@ -215,9 +215,7 @@ def _through(query: Query, position: int) -> Iterator[tuple[Source, int]]:
         return
     for scope in query.branches:
         select = scope.node
-        group = select.args.get("group")
-        sets = group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
-        if sets or any(select.args.get(name) for name in ("limit", "offset", "qualify")):
+        if groups_by_sets(select) or any(select.args.get(name) for name in ("limit", "offset", "qualify")):
             continue
         if any(item.find(exp.Window) or has_generator(item) for item in select.expressions):
             continue

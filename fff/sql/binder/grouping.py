@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fff.errors import QueryError
+from fff.sql.binder.checks import names_all
 from fff.sql.binder.names import parts_of, qualifier_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
-from fff.sql.syntax.aggregates import has_aggregate, is_aggregate, own_nodes
+from fff.sql.syntax.aggregates import grouped_by, groups_by_sets, is_aggregate, is_aggregated, own_nodes
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, refused
 from fff.structs import Struct
@@ -68,16 +69,15 @@ def _check_nested(statement: Statement, node: Node) -> None:
 
 def _check_columns(statement: Statement, scope: SelectScope) -> None:
     """Columns of a SELECT with aggregates or GROUP BY must be grouped by, or aggregated; behind DISTINCT, those of ORDER BY chosen."""
-    items, group = list(scope.node.expressions), scope.node.args.get("group")
+    items = list(scope.node.expressions)
     having, order = (scope.node.args.get(name) for name in ("having", "order"))
     if scope.merged or any(source.sealed or source.called for source in scope.sources):
         return  # what its columns are, Spark says
-    aggregated = any((group, having)) or any(map(has_aggregate, items))
-    if not aggregated:
+    if not is_aggregated(scope.node):
         if scope.node.args.get("distinct") and order is not None:
             _check_chosen(statement, scope, items, order)
         return
-    grouped = _Grouped.of(scope, group, items)
+    grouped = _Grouped.of(scope)
     if grouped is None:
         return
     for item in items:
@@ -155,29 +155,22 @@ class _Grouped(Struct, frozen=True):
     held: frozenset[tuple[object, int]]
 
     @classmethod
-    def of(cls, scope: SelectScope, group: Node | None, items: list[Node]) -> _Grouped | None:
+    def of(cls, scope: SelectScope) -> _Grouped | None:
         """None where it groups by what cannot be told."""
-        plain, held = set[tuple[object, int]](), set[tuple[object, int]]()
-        if group is not None and any(group.args.get(name) for name in ("all", "totals")):
+        if groups_by_sets(scope.node) and arg(scope.node.args["group"], "totals"):
             return None
-        for node in grouping_expressions(group) if group is not None else ():
-            one: Node = node
-            if isinstance(one, exp.Literal) and one.is_int and 1 <= int(one.name) <= len(items):
-                one = items[int(one.name) - 1]
-            elif isinstance(one, exp.Column) and resolve(one, scope) == "local":
-                named = [item for item in items if item.alias.lower() == one.name.lower()]
-                if len(named) != 1:
-                    return None
-                one = named[0]
-            one = one.unalias()
-            if one.is_star or one.find(exp.Query):
+        if names_all(scope.node) and any(one.names is None or "all" in one.names for one in scope.sources):
+            return None
+        plain, held = set[tuple[object, int]](), set[tuple[object, int]]()
+        for node in grouped_by(scope.node, lambda column: resolve(column, scope) != "local"):
+            if node.is_star or node.find(exp.Query):
                 return None
-            for column in one.find_all(exp.Column):
+            for column in node.find_all(exp.Column):
                 place = _place(resolve(column, scope))
                 if place is None:
                     return None
                 held.add(place)
-                if column is one and _is_plain(column, scope):
+                if column is node and _is_plain(column, scope):
                     plain.add(place)
         return cls(scope, frozenset(plain), frozenset(held))
 
@@ -187,21 +180,6 @@ class _Grouped(Struct, frozen=True):
             return True
         place = (meaning.source, meaning.index)
         return place in self.plain or (not whole and place in self.held) or bool(meaning.others)
-
-
-def grouping_expressions(group: Node) -> Iterator[Node]:
-    """What a GROUP BY groups by, sets of such things taken apart."""
-    for name in ("expressions", "grouping_sets", "cube", "rollup"):
-        for one in group.args.get(name) or ():
-            yield from _grouped_by(one)
-
-
-def _grouped_by(node: Node) -> Iterator[Node]:
-    if isinstance(node, exp.Cube | exp.Rollup | exp.GroupingSets | exp.Tuple):
-        for one in node.expressions:
-            yield from _grouped_by(one)
-    else:
-        yield node.unnest()
 
 
 def _bare_columns(item: Node) -> Iterator[Node]:

@@ -24,7 +24,14 @@ from fff.sql.binder.names import (
     try_resolve,
 )
 from fff.sql.binder.spj_block import Condition, SourceBlock
-from fff.sql.syntax.aggregates import BUILT_IN_NAMES, counts_rows, has_aggregate, is_row_wise
+from fff.sql.syntax.aggregates import (
+    BUILT_IN_NAMES,
+    counts_rows,
+    groups_by_sets,
+    has_aggregate,
+    is_aggregated,
+    is_row_wise,
+)
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, qualified, text_span
 from fff.structs import Struct, field
@@ -204,7 +211,7 @@ def analyse(
             hidden.read(condition.node, condition.scope)
     plain = _plain(block, select.expressions)
     reasons = [word for name, word in _CLAUSES.items() if select.args.get(name)]
-    aggregated = bool(select.args.get("group")) or any(has_aggregate(part) for _, part in _parts(select))
+    aggregated = is_aggregated(select)
     if aggregated and not select.args.get("group"):
         reasons.insert(0, "an aggregate")
     if plain is None and not aggregated:
@@ -262,9 +269,7 @@ def result_names(block: SourceBlock) -> Iterator[str]:
 
 def _keys(block: SourceBlock, select: Node) -> tuple[Column | None, ...] | None:
     """What each result column of a grouped SELECT groups by: a bare column can only be a key."""
-    group = select.args.get("group")
-    sets = group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
-    if sets or select.args.get("distinct") or select.args.get("qualify"):
+    if groups_by_sets(select) or select.args.get("distinct") or select.args.get("qualify"):
         return None
     keys: list[Column | None] = []
     for item in select.expressions:

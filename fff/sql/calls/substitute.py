@@ -8,7 +8,7 @@ from fff.catalog import Table
 from fff.errors import Span
 from fff.sql.binder.scopes import SelectScope
 from fff.sql.calls.find import Argument, Call
-from fff.sql.syntax.aggregates import has_aggregate, is_aggregate
+from fff.sql.syntax.aggregates import has_aggregate, is_aggregate, is_aggregated
 from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.statement import Node, exp, qualified, quote
 from fff.structs import Struct
@@ -72,7 +72,7 @@ def value_edits(select: Node, calls: Sequence[Call], tables: Mapping[str, Called
     Where rows are grouped a value is not a key of the groups, but its arguments are: it is any of the group's, and the
     arguments stand beside it, so that Spark refuses those that are no keys as it would under the function.
     """
-    grouped = bool(select.args.get("group")) or any(has_aggregate(item) for item in _grouped_parts(select))
+    grouped = is_aggregated(select)
     keys = _group_keys(select)
     edits = []
     for call in calls:
@@ -95,11 +95,6 @@ def _own_arguments(parts: Sequence[str | Span], one: Called, call: Call) -> list
     """The arguments as they are written at this place of those where the call stands."""
     places = dict(zip((argument.span for argument in one.arguments), call.places, strict=True))
     return [part if isinstance(part, str) else places[part] for part in parts]
-
-
-def _grouped_parts(select: Node) -> list[Node]:
-    parts = [*select.expressions, select.args.get("having"), select.args.get("order")]
-    return [part for part in parts if isinstance(part, exp.Expr)]
 
 
 def _group_keys(select: Node) -> list[Node]:

@@ -16,7 +16,7 @@ from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText
-from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
+from fff.sql.syntax.aggregates import is_aggregated, is_row_wise
 from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span
 
@@ -35,9 +35,8 @@ def without_lateral_aliases(text: Rewritten) -> Rewritten | None:
 
 
 def _is_grouped(scope: SelectScope) -> bool:
-    items = scope.node.expressions
-    return bool(scope.node.args.get("group") or scope.node.args.get("having")) or any(
-        has_aggregate(item) or item.find(exp.Window, exp.Lambda) for item in items
+    return is_aggregated(scope.node) or any(
+        item.find(exp.Window, exp.Lambda) for item in scope.node.expressions
     )
 
 

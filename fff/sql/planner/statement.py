@@ -41,7 +41,7 @@ from fff.sql.planner.spark_query import (
     with_groups,
     write_upper,
 )
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import is_aggregated
 from fff.sql.syntax.edits import applied
 from fff.sql.syntax.statement import arg, exp, keyword
 from fff.structs import replace
@@ -364,7 +364,7 @@ def _why(tree: QueryTree, joined: Mapping[SelectScope, tuple[str, ...]]) -> list
             reasons.append("rows that SQL itself makes")
         if scope.inner:
             reasons.append("a subquery")
-        if scope.node.args.get("group") or any(has_aggregate(item) for item in scope.node.expressions):
+        if is_aggregated(scope.node):
             reasons.append("an aggregate")
     shapes = {"pivots": "PIVOT", "sample": "TABLESAMPLE"}
     reasons += [

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fff.display.counts import counted
-from fff.sql.binder.grouping import grouping_expressions
-from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
+from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source, resolve
 from fff.sql.refusals.generators import check_sortable, makes_columns
 from fff.sql.refusals.types.kinds import INCOMPARABLE, letter_of
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import (
+    grouped_by,
+    grouping_expressions,
+    has_aggregate,
+    is_aggregate,
+    is_aggregated,
+    ordinal,
+    own_nodes,
+)
 from fff.sql.syntax.statement import Node, Statement, arg, exp, refused
+
+#: Clauses that put the rows of a query in order.
+_ORDERING = {"order": "ORDER BY", "sort": "SORT BY", "cluster": "CLUSTER BY", "distribute": "DISTRIBUTE BY"}
 
 
 def check_shapes(tree: QueryTree) -> None:
@@ -67,23 +77,22 @@ def _around(node: Node) -> Iterator[Node]:
 # -------------------------------------------------------------------------------------------------------------- ordinals
 
 
-def _ordinal(node: Node) -> int | None:
-    """The place of a column that a literal in ORDER BY and GROUP BY means."""
-    bare = node.unnest()
-    if isinstance(bare, exp.Neg):
-        inner = _ordinal(bare.this)
-        return None if inner is None else -inner
-    written = isinstance(bare, exp.Literal) and bare.is_int and not bare.is_string
-    return int(bare.name) if written and len(bare.name) < 10 else None  # no more are of type int
-
-
 def _check_order(statement: Statement, node: Node, width: int | None) -> None:
-    for name in ("order", "sort"):
+    grouped = isinstance(node, exp.Select) and is_aggregated(node)
+    for name, words in _ORDERING.items():
         clause = node.args.get(name)
-        for one in clause.expressions if clause is not None else ():
-            place = _ordinal(one.this) if isinstance(one, exp.Ordered) else None
+        for part in own_nodes(clause) if clause is not None else ():
+            if isinstance(part, exp.Window):
+                what = f"{words} takes no window function"
+                raise refused(
+                    statement, part.this, what, "give it a name in a query in FROM, and order by that"
+                )
+            if is_aggregate(part) and not grouped:
+                raise refused(statement, part, f"{words} takes an aggregate only where rows are grouped")
+        for one in clause.expressions if clause is not None and name in ("order", "sort") else ():
+            place = ordinal(one.this) if isinstance(one, exp.Ordered) else None
             if place is not None and width is not None and not 1 <= place <= width:
-                raise refused(statement, one, f"ORDER BY names column {place} of {counted(width, 'column')}")
+                raise refused(statement, one, f"{words} names column {place} of {counted(width, 'column')}")
 
 
 def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -> None:
@@ -91,9 +100,9 @@ def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -
     if group is None:
         return
     items = scope.node.expressions
-    named = {item.alias.lower(): item for item in items if isinstance(item, exp.Alias)}
-    for one in grouping_expressions(group):
-        place = _ordinal(one)
+    meanings = grouped_by(scope.node, lambda column: resolve(column, scope) != "local")
+    for one, meant in zip(grouping_expressions(group), meanings, strict=False):  # ALL means what nobody wrote
+        place = ordinal(one)
         if place is not None:
             if any(item.is_star for item in items):
                 raise refused(
@@ -101,13 +110,7 @@ def _check_groups(statement: Statement, scope: SelectScope, width: int | None) -
                 )
             if width is not None and not 1 <= place <= width:
                 raise refused(statement, one, f"GROUP BY names column {place} of {counted(width, 'column')}")
-        item = items[place - 1] if place is not None and 1 <= place <= len(items) else None
-        if isinstance(one, exp.Column) and not one.args.get("table"):
-            known = any(
-                source.names is None or source.index(one.name) is not None for source in scope.sources
-            )
-            item = None if known else named.get(one.name.lower())
-        if has_aggregate(one) or (item is not None and has_aggregate(item)):
+        if has_aggregate(meant):
             raise refused(statement, one, "GROUP BY takes no aggregate", "compute it in a query in FROM")
 
 

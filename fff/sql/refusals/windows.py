@@ -5,7 +5,7 @@ from __future__ import annotations
 from fff.errors import QueryError
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.refusals.generators import check_sortable, name_of, type_of
-from fff.sql.syntax.aggregates import is_aggregate, own_nodes
+from fff.sql.syntax.aggregates import groups_by_sets, is_aggregate, own_nodes
 from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.spark_functions import calls_of
@@ -31,7 +31,7 @@ def check_windows(tree: QueryTree) -> None:
     _check_calls(tree.statement)
     for scope in tree.scopes:
         named = {one.this.name.lower() for one in scope.node.args.get("windows") or ()}
-        sets = _has_sets(scope.node.args.get("group"))
+        sets = groups_by_sets(scope.node)
         for node in own_nodes(scope.node):
             if isinstance(node, exp.Window) and isinstance(
                 node.this, exp.Func | exp.Filter | exp.IgnoreNulls | exp.WithinGroup
@@ -182,14 +182,4 @@ def _check_lambda(statement: Statement, node: Node) -> None:
         statement,
         node,
         f"{name} takes a function of {takes} parameter{'' if takes == '1' else 's'}, not {parameters}",
-    )
-
-
-def _has_sets(group: Node | None) -> bool:
-    """Whether a GROUP BY is of several sets of keys."""
-    if group is None:
-        return False
-    kinds = (exp.Cube, exp.Rollup, exp.GroupingSets)
-    return any(isinstance(one, kinds) for one in group.walk()) or any(
-        group.args.get(name) for name in ("cube", "rollup", "grouping_sets", "totals")
     )

@@ -1,9 +1,9 @@
-"""What functions do to the number of rows: aggregates, and what keeps one row for each row."""
+"""What SELECT and its functions do to the number of rows: groups, aggregates, and what keeps one row for each row."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fff.sql.syntax.statement import Node, arg, exp
 
@@ -25,6 +25,7 @@ _AGGREGATES = frozenset(
 )
 #: And all that are named so, as `hll_union_agg` and `kll_sketch_agg_double` are.
 _NAMED_AGGREGATE = re.compile(r"\w+_agg(_bigint|_double|_float|_integer)?")
+_SETS = exp.Cube | exp.Rollup | exp.GroupingSets
 #: Select lists made of these give exactly one row for each row of the block.
 _ROW_WISE = (
     *(exp.Alias, exp.Binary, exp.Unary, exp.Between, exp.Boolean, exp.Case, exp.Cast),
@@ -44,6 +45,69 @@ def own_nodes(node: Node) -> Iterator[Node]:
 def has_aggregate(node: Node) -> bool:
     """Whether a node aggregates rows; an aggregate over a window does not, nor one of a query inside."""
     return any(is_aggregate(part) for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
+
+
+def is_aggregated(select: Node) -> bool:
+    """Whether a SELECT makes groups of its rows: it says GROUP BY or HAVING, or its list has an aggregate."""
+    clauses = select.args.get("group") or select.args.get("having")
+    return bool(clauses) or any(map(has_aggregate, select.expressions))
+
+
+def grouped_by(select: Node, is_column: Callable[[Node], bool]) -> list[Node]:
+    """What a SELECT groups by, sets taken apart: for a number, an alias and ALL the items that they stand for.
+
+    `is_column` tells whether a bare name is that of a column below, which comes before an alias. Of items of one name the
+    first is meant, as in Spark.
+    """
+    group, items = select.args.get("group"), select.expressions
+    if group is None:
+        return []
+    if group.args.get("all"):
+        return [item.unalias() for item in items if not has_aggregate(item)]
+    aliases = {item.alias.lower(): item for item in reversed(items) if isinstance(item, exp.Alias)}
+    meant: list[Node] = []
+    for node in grouping_expressions(group):
+        place, item = ordinal(node), None
+        if place is not None and 1 <= place <= len(items):
+            item = items[place - 1]
+        elif isinstance(node, exp.Column) and not node.table and not is_column(node):
+            item = aliases.get(node.name.lower())
+        meant.append(node if item is None else item.unalias())
+    return meant
+
+
+def grouping_expressions(group: Node) -> Iterator[Node]:
+    """What stands in a GROUP BY, sets of such things taken apart."""
+    for name in ("expressions", "grouping_sets", "cube", "rollup"):
+        for one in group.args.get(name) or ():
+            yield from _in_sets(one) if isinstance(one, _SETS) else (one.unnest(),)
+
+
+def _in_sets(node: Node) -> Iterator[Node]:
+    if isinstance(node, _SETS | exp.Tuple):
+        for one in node.expressions:
+            yield from _in_sets(one)
+    else:
+        yield node.unnest()
+
+
+def groups_by_sets(select: Node) -> bool:
+    """Whether the GROUP BY of a SELECT is of several sets of keys."""
+    group = select.args.get("group")
+    return group is not None and (
+        any(group.args.get(name) for name in ("cube", "rollup", "grouping_sets", "totals"))
+        or any(isinstance(one, _SETS) for one in group.walk())
+    )
+
+
+def ordinal(node: Node) -> int | None:
+    """The place in the select list that a number in ORDER BY and GROUP BY means, wherever there is one."""
+    bare = node.unnest()
+    if isinstance(bare, exp.Neg):
+        inner = ordinal(bare.this)
+        return None if inner is None else -inner
+    written = isinstance(bare, exp.Literal) and bare.is_int and not bare.is_string
+    return int(bare.name) if written and len(bare.name) < 10 else None  # no more are of type int
 
 
 def is_aggregate(node: Node) -> bool:
