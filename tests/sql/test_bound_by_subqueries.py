@@ -185,3 +185,34 @@ def test_what_can_be_done_instead_is_told(sql: str, hint: str) -> None:
     with pytest.raises(InfeasibleQuery, match="nothing binds pk") as refused:
         prepare(sql, CATALOG)
     assert hint in refused.value.render()
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT pk a, max(qty) b FROM line GROUP BY pk", (0, 1)),
+        ("SELECT max(qty) b, pk a FROM line GROUP BY pk", (1, 0)),
+        ("SELECT o b, pk * max(qty) a FROM line GROUP BY o, pk", (1, 0)),
+        ("SELECT pk a, max(o) OVER (PARTITION BY pk) b FROM line", (0, 1)),
+    ],
+)
+def test_a_key_column_that_is_passed_on_comes_beside_one_that_is_computed(
+    query: str, columns: tuple[int, ...]
+) -> None:
+    for sql in (
+        f"SELECT n FROM ({query}) q JOIN two USING (a, b)",
+        f"SELECT n FROM ({query}) q LEFT JOIN two ON q.a = two.a AND two.b = q.b",
+        f"SELECT n FROM two WHERE EXISTS (SELECT 1 FROM ({query}) q WHERE q.a = two.a AND q.b = two.b)",
+    ):
+        [feed] = [feed for block in prepare(sql, CATALOG).blocks for feed in block.feeds]
+        assert feed.query is not None
+        assert feed.query.columns == columns
+
+
+def test_a_key_column_that_only_some_rows_have_comes_apart() -> None:
+    query = "SELECT pk a, max(qty) b FROM line GROUP BY pk"
+    sql = (
+        f"SELECT n FROM ({query}) q FULL JOIN (SELECT pk a, o c FROM line) p USING (a) JOIN two USING (a, b)"
+    )
+    feeds = [feed for block in prepare(sql, CATALOG).blocks for feed in block.feeds]
+    assert [feed.query is None for feed in feeds] == [False, True]

@@ -45,6 +45,7 @@ class KeyEdge(Struct, frozen=True):
     at: int
     origins: tuple[tuple[Source, int], ...] | None
     text: KeyText | None = None
+    alone: bool = True  # else the owner does not have all of its values
 
 
 class Restrictions(Struct):
@@ -159,11 +160,11 @@ class Restrictions(Struct):
         owner = other.source
         origins = other.origins
         text = None
-        alone = not other.others  # else the query does not have all of its values
+        alone = not other.others
         if owner.query is not None and alone and (origins is None or selective(owner.query)):
             text = key_text(self.tree, owner)
         if owner is not source:
-            self._add(source, index, KeyEdge(index, owner, other.index, origins, text))
+            self._add(source, index, KeyEdge(index, owner, other.index, origins, text, alone))
 
     def _add(self, source: Source, index: int, edge: KeyEdge) -> None:
         """Note an edge of a column, wherever in web tables that comes from."""

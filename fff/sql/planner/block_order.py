@@ -343,8 +343,10 @@ def _pinned(draft: Draft, source: Source) -> set[int]:
 
 def _together(edges: Sequence[KeyEdge]) -> list[list[KeyEdge]]:
     """Edges of one owner whose values stand side by side in the rows of the same sources; else each alone."""
-    if any(edge.text is not None for edge in edges):
-        return [list(edges)]
+    text = next((edge.text for edge in edges if edge.text is not None), None)
+    if text is not None:  # its rows have the columns that are passed on beside those that are computed
+        apart = [[edge] for edge in edges if not edge.alone]
+        return [[replace(edge, text=text) for edge in edges if edge.alone], *apart]
     shapes = {tuple(source for source, _ in edge.origins or ()) for edge in edges}
     return [list(edges)] if len(shapes) == 1 else [[edge] for edge in edges]
 
