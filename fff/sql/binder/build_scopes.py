@@ -13,6 +13,7 @@ from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import find_table, parts_of, reference_span
 from fff.sql.binder.regions import Region, regions_of, without_tail
 from fff.sql.binder.scopes import (
+    Around,
     Found,
     Query,
     QueryTree,
@@ -129,33 +130,33 @@ class _ScopeReader(Struct):
     scopes: list[SelectScope] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
 
-    def query(self, node: Node, ctes: Mapping[str, Query], outer: SelectScope | None) -> Query:
+    def query(self, node: Node, ctes: Mapping[str, Query], around: Around | None) -> Query:
         """A query expression with everything inside it."""
         query = Query(node)
         self.queries.append(query)
-        self._branches(node, dict(ctes), outer, query)
+        self._branches(node, dict(ctes), around, query)
         return query
 
-    def _branches(self, node: Node, ctes: dict[str, Query], outer: SelectScope | None, query: Query) -> None:
+    def _branches(self, node: Node, ctes: dict[str, Query], around: Around | None, query: Query) -> None:
         with_ = arg(node, "with")
         if isinstance(with_, exp.With):
-            self._ctes(with_, ctes, outer)
+            self._ctes(with_, ctes, around)
         if isinstance(node, exp.Select):
-            query.branches.append(self._select(node, ctes, outer))
+            query.branches.append(self._select(node, ctes, around))
         elif isinstance(node, exp.SetOperation):
             query.limited = query.limited or _limits(node)
-            self._branches(node.this, dict(ctes), outer, query)
-            self._branches(node.expression, dict(ctes), outer, query)
+            self._branches(node.this, dict(ctes), around, query)
+            self._branches(node.expression, dict(ctes), around, query)
         elif isinstance(node, exp.Subquery | exp.Paren):
             query.limited = query.limited or _limits(node)
-            self._branches(node.this, dict(ctes), outer, query)
+            self._branches(node.this, dict(ctes), around, query)
         else:  # VALUES, TABLE and the like: nothing FFF has to know
-            query.branches.append(SelectScope(exp.Select(), outer, None, joinable=False))
+            query.branches.append(SelectScope(exp.Select(), around, None, joinable=False))
             query.branches[-1].sources.append(Source(query.branches[-1], node, ""))
             for inner in _inner_queries(node):
-                self.query(inner, ctes, outer)
+                self.query(inner, ctes, around)
 
-    def _ctes(self, with_: Node, ctes: dict[str, Query], outer: SelectScope | None) -> None:
+    def _ctes(self, with_: Node, ctes: dict[str, Query], around: Around | None) -> None:
         recursive = bool(with_.args.get("recursive"))
         for cte in with_.expressions:
             alias = cte.args["alias"]
@@ -163,11 +164,11 @@ class _ScopeReader(Struct):
             renamed = tuple(column.name for column in alias.columns) or None
             if recursive:
                 ctes[name] = Query(cte.this, recursive=True)
-            query = ctes[name] = self.query(cte.this, ctes, outer)
+            query = ctes[name] = self.query(cte.this, ctes, around)
             query.renamed, query.recursive = renamed, recursive
 
-    def _select(self, node: Node, ctes: Mapping[str, Query], outer: SelectScope | None) -> SelectScope:
-        scope = SelectScope(node, outer, self._region(node))
+    def _select(self, node: Node, ctes: Mapping[str, Query], around: Around | None) -> SelectScope:
+        scope = SelectScope(node, around, self._region(node))
         self.scopes.append(scope)
         self._from(scope, ctes)
         where = node.args.get("where")
@@ -187,7 +188,7 @@ class _ScopeReader(Struct):
             ):
                 scope.stars.append(part)
         for inner in _expression_queries(node):
-            scope.inner.append(self.query(inner, ctes, scope))
+            scope.inner.append(self.query(inner, ctes, Around(scope)))
         return scope
 
     # FROM ---------------------------------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ class _ScopeReader(Struct):
             return
         self._joined(source.this, scope.node.args.get("joins") or (), scope, ctes)
         for lateral in scope.node.args.get("laterals") or ():
-            self._other(lateral, scope, ctes)
+            self._other(lateral, scope, ctes, scope.sources)
         scope.joinable = scope.joinable and len(scope.sources) > 0
 
     def _joined(
@@ -209,14 +210,18 @@ class _ScopeReader(Struct):
         # Those of brackets are read with them.
         own = first.args.get("joins") or () if isinstance(first, exp.Table) else ()
         for join in [*own, *joins]:
-            right = self._entry(join.this, scope, ctes)
+            right = self._entry(join.this, scope, ctes, left.sources)
             for nested in join.this.args.get("joins") or ():
                 if isinstance(join.this, exp.Table):
-                    right = self._join(nested, right, self._entry(nested.this, scope, ctes), scope)
+                    more = self._entry(nested.this, scope, ctes, right.sources)
+                    right = self._join(nested, right, more, scope)
             left = self._join(join, left, right, scope)
         return left
 
-    def _entry(self, node: Node, scope: SelectScope, ctes: Mapping[str, Query]) -> _Side:
+    def _entry(
+        self, node: Node, scope: SelectScope, ctes: Mapping[str, Query], left: Sequence[Source] = ()
+    ) -> _Side:
+        """An entry of FROM; behind LATERAL it may name what is joined to its left, outside of its brackets nothing."""
         if (
             isinstance(node, exp.Subquery | exp.Paren)
             and isinstance(node.this, exp.Table | exp.Subquery | exp.Paren)
@@ -234,7 +239,7 @@ class _ScopeReader(Struct):
             return self._table(node, scope, ctes)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Dot):
             raise self.statement.error(f"unknown table {node.sql('spark')}", text_span(node))
-        return self._other(node, scope, ctes)
+        return self._other(node, scope, ctes, left)
 
     def _table(self, node: Node, scope: SelectScope, ctes: Mapping[str, Query]) -> _Side:
         _check_table(self.statement, node)
@@ -270,17 +275,19 @@ class _ScopeReader(Struct):
         scope.sources.append(source)
         return _Side([source])
 
-    def _other(self, node: Node, scope: SelectScope, ctes: Mapping[str, Query]) -> _Side:
+    def _other(
+        self, node: Node, scope: SelectScope, ctes: Mapping[str, Query], left: Sequence[Source]
+    ) -> _Side:
         """A derived table, a lateral one, or something only Spark knows."""
         scope.joinable = False
         alias = node.args.get("alias")
         named = alias.this.name if alias is not None and isinstance(alias.this, exp.Identifier) else ""
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
         source = Source(scope, node, named)
+        lateral = Around(scope, tuple(left)) if isinstance(node, exp.Lateral) else None
         inner = node.this if isinstance(node, exp.Lateral) else node
         if is_query(inner) and not isinstance(inner, exp.Values):
-            lateral = scope if isinstance(node, exp.Lateral) else scope.outer
-            source.query = self.query(inner, ctes, lateral)
+            source.query = self.query(inner, ctes, lateral or scope.around)
             outputs = source.query.outputs
             source.names = None if outputs is None else tuple(one.name for one in outputs)
             if renamed:
@@ -290,7 +297,7 @@ class _ScopeReader(Struct):
         else:
             source.names = renamed or None
             for query in _inner_queries(node):
-                scope.inner.append(self.query(query, ctes, scope))
+                scope.inner.append(self.query(query, ctes, lateral or Around(scope)))
         scope.sources.append(source)
         return _Side([source])
 

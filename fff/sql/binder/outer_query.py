@@ -86,7 +86,9 @@ class Above(Struct, frozen=True):
 
 class _ClauseReader(Struct):
     block: SourceBlock
-    aliases: frozenset[str] = frozenset()  # of the select list; any clause may fall back on them
+    aliases: frozenset[str] = (
+        frozenset()
+    )  # of the select list, which a clause may fall back on: an entry on those before it
     #: Result columns that the clause being read sees before the tables' own.
     outputs: frozenset[str] = frozenset()
     uses: list[ColumnUse | StarUse] = field(default_factory=list)
@@ -198,13 +200,15 @@ def analyse(
         QueryError: unknown or ambiguous names, or a LIMIT that is not a count.
     """
     select = block.select
-    made = made_names(select.expressions)
-    aliases = frozenset(name for name in made if is_made(name, made, block.scope.relations))
-    outputs = _outputs(block, select.expressions)
-    reader = _ClauseReader(block, aliases)
+    aliases = _aliases(block, select.expressions)
+    outputs, before = _outputs(block, select.expressions), frozenset[str]()
+    reader = _ClauseReader(block)
     for name, part in _parts(select):
+        listed = name == "expressions"
+        reader.aliases = before if listed else aliases
         reader.outputs = outputs if name in AFTER_SELECT else frozenset()
         reader.read(part, block.scope)
+        before |= _aliases(block, [part]) if listed else frozenset()
     hidden = _ClauseReader(block)
     for condition in (*residual, *undecided):
         if condition.node is not None:
@@ -237,6 +241,12 @@ def analyse(
         offset=offset or 0,
         keys=_keys(block, select) if aggregated else None,
     )
+
+
+def _aliases(block: SourceBlock, items: Sequence[Node]) -> frozenset[str]:
+    """The names that some entries of the select list make."""
+    made = made_names(items)
+    return frozenset(name for name in made if is_made(name, made, block.scope.relations))
 
 
 def is_row_for_row(select: Node) -> bool:

@@ -130,11 +130,23 @@ class ScopedJoin(Struct, frozen=True):
         return keyword(self.node, "side") == "RIGHT"
 
 
+class Around(Struct, frozen=True):
+    """A SELECT around a query, and those of its sources that the query may name: behind LATERAL what stands to its left."""
+
+    scope: SelectScope
+    left: tuple[Source, ...] | None = None  # None: all of them, and what the select list makes
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """The sources that the query may name."""
+        return self.scope.sources if self.left is None else self.left
+
+
 class SelectScope(Struct, eq=False):
     """One SELECT: its sources, its conditions, the queries inside it."""
 
     node: Node
-    outer: SelectScope | None  # whose columns it may name
+    around: Around | None  # whose columns it may name
     region: Region | None
     sources: list[Source] = field(default_factory=list)
     joins: list[ScopedJoin] = field(default_factory=list)
@@ -160,23 +172,34 @@ class SelectScope(Struct, eq=False):
         return _select_outputs(self)
 
     @property
-    def enclosing(self) -> Iterator[SelectScope]:
+    def outer(self) -> SelectScope | None:
+        """The SELECT around it whose columns it may name."""
+        return None if self.around is None else self.around.scope
+
+    @property
+    def enclosing(self) -> Iterator[Around]:
         """Itself, and the SELECTs around it whose columns it may name."""
-        at: SelectScope | None = self
+        at: Around | None = Around(self)
         while at is not None:
             yield at
-            at = at.outer
+            at = at.scope.around
 
-    def makes(self, name: str) -> bool:
-        """Whether the select list makes a name, lower case: gives it, or reads a field that is called so."""
+    def makes(self, name: str, *, at: Node | None = None) -> bool:
+        """Whether the select list makes a name, lower case: gives it, or reads a field that is called so.
+
+        Where it is used at a place in the select list, only what stands before that counts.
+        """
         if self._made is None:
             self._made = made_names(self.node.expressions)
-        return is_made(name, self._made, self.sources)
+        if not is_made(name, self._made, self.sources):
+            return False
+        items, number = self.node.expressions, None if at is None else _item_of(at, self.node)
+        return number is None or is_made(name, made_names(items[:number]), self.sources)
 
     @property
     def reach(self) -> list[Source]:
         """The sources whose columns it may name: its own, and those of the queries around it."""
-        return [source for scope in self.enclosing for source in scope.sources]
+        return [source for around in self.enclosing for source in around.sources]
 
 
 class Output(Struct, frozen=True):
@@ -226,22 +249,21 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     """What a column reference in a scope means."""
     names = [part.name.lower() for part in parts_of(node)]
     for at in scope.enclosing:
-        joining = _in_join(node, at)
+        joining = _in_join(node, at.scope)
         resolved = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
         if resolved is not None:
             return resolved
-        if at.makes(names[0]) or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
+        made = at.left is None and at.scope.makes(names[0], at=node if at.scope is scope else None)
+        if made or (len(names) == 1 and names[0] in BUILT_IN_NAMES):
             return "local"
     return "local" if is_generated(names[0], scope.node) else "nowhere"
 
 
-def _qualified(
-    names: Sequence[str], scope: SelectScope, *, joining: bool
-) -> Found | Literal["unknown"] | None:
+def _qualified(names: Sequence[str], around: Around, *, joining: bool) -> Found | Literal["unknown"] | None:
     for depth in (2, 1):
         if len(names) <= depth:
             continue
-        for source in scope.sources:
+        for source in around.sources:
             if not source.answers_to(names[:depth]) or (source.hidden and not joining):
                 continue
             if source.names is None:
@@ -254,6 +276,15 @@ def _qualified(
     return None
 
 
+def _item_of(node: Node, select: Node) -> int | None:
+    """In which entry of a select list a reference stands."""
+    at = node
+    while at.parent is not None and at.parent is not select:
+        at = at.parent
+    inside = at.parent is select and at.arg_key == "expressions"
+    return next(number for number, item in enumerate(select.expressions) if item is at) if inside else None
+
+
 def _in_join(node: Node, scope: SelectScope) -> bool:
     """Whether a reference stands in the condition of a join, which sees both sides whatever comes out of it."""
     at = node.parent
@@ -264,11 +295,12 @@ def _in_join(node: Node, scope: SelectScope) -> bool:
     return False
 
 
-def _bare(names: Sequence[str], scope: SelectScope, *, joining: bool) -> Found | Literal["unknown"] | None:
+def _bare(names: Sequence[str], around: Around, *, joining: bool) -> Found | Literal["unknown"] | None:
     """The first part as a column; what follows reads its fields."""
+    scope = around.scope
     candidates = [
         Found(source, index, 0)
-        for source in scope.sources
+        for source in around.sources
         if (joining or not source.hidden) and not source.called
         if (index := source.index(names[0])) is not None
     ]
@@ -276,7 +308,7 @@ def _bare(names: Sequence[str], scope: SelectScope, *, joining: bool) -> Found |
         return replace(candidates[0], others=tuple((one.source, one.index) for one in candidates[1:]))
     if len(candidates) == 1 or (candidates and names[0] in scope.merged):
         return candidates[0]
-    if candidates or any(source.names is None or source.may_have(names[0]) for source in scope.sources):
+    if candidates or any(source.names is None or source.may_have(names[0]) for source in around.sources):
         return "unknown"  # Spark says what is ambiguous
     return None
 
@@ -292,7 +324,7 @@ def ambiguous(node: Node, scope: SelectScope) -> list[str]:
         or scope.makes(name)
     ):
         return []
-    meant = _qualified([one.name.lower() for one in parts_of(node)], scope, joining=False)
+    meant = _qualified([one.name.lower() for one in parts_of(node)], Around(scope), joining=False)
     if isinstance(meant, Found):
         name = parts_of(node)[meant.qualifiers].name.lower()
     elif meant is not None:

@@ -76,7 +76,9 @@ class _Apart(Struct, dict=True):
         self._rows = next(
             name for number in itertools.count(1) if (name := f"__fff_rows_{number}") not in sql
         )
-        self._inside = [one for one in self.tree.scopes if self.scope in one.enclosing]
+        self._inside = [
+            one for one in self.tree.scopes if any(at.scope is self.scope for at in one.enclosing)
+        ]
         self._inner, self._outer = self._conditions()
 
     def edits(self) -> list[Edit]:
