@@ -91,3 +91,27 @@ def test_rows_are_those_of_spark(spark: SparkEngine, sql: str) -> None:
     got = shapes.Run(prepare(sql, CATALOG), DATA, spark).result()
     assert bag(got) == bag(expected)
     assert (got.column_names, got.schema.types) == (expected.column_names, expected.schema.types)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT t.id, (SELECT max(n) FROM two WHERE two.k = coalesce(t.k, 7) AND two.s = nvl(t.s, 'b')) FROM t",
+        "SELECT id, concat((SELECT max(n) FROM v WHERE ifnull(t.K, 7) = v.k), t.s) FROM t",
+        "SELECT EXISTS (SELECT 1 FROM v WHERE (k = t.st.in.k)), t.k FROM t JOIN t u ON t.id = u.id",
+        "SELECT t.id IN (SELECT k FROM v WHERE v.k = coalesce(t.k, 7)) FROM t",
+        "SELECT * FROM (SELECT EXISTS (SELECT 1 FROM v WHERE k = coalesce(t.k, 7)) FROM t) q WHERE true",
+        "SELECT 'key_1', EXISTS (SELECT 1 FROM v WHERE k = coalesce(t.k, 7)) FROM t",
+    ],
+)
+def test_spark_calls_columns_by_what_is_written(sql: str) -> None:
+    prepared = prepare(sql, CATALOG)
+    assert prepared.upper is not None
+    assert "key_" not in prepared.upper.sql.replace("'key_1'", "")
+    assert sum(bool(feed.rows) for block in prepared.blocks for feed in block.feeds) == 1
+
+
+def test_an_equation_of_a_select_list_keeps_its_name() -> None:
+    prepared = prepare("SELECT v.k = coalesce(t.k, 7) FROM t JOIN v ON v.k = coalesce(t.k, 7)", CATALOG)
+    assert prepared.result is not None
+    assert [field.name for field in prepared.result.fields] == ["(k = coalesce(k, 7))"]

@@ -4,11 +4,16 @@
     SELECT v.w FROM made_1 t JOIN v ON v.k = t.key_1          made_1: SELECT t.k, coalesce(t.k, 7) AS key_1 FROM t
 
 Such a key is there for a NULL, too, or is part of a struct, an array or a map. A row has the same value of it wherever it is
-computed, if no join has filled the row in.
+computed, if no join has filled the row in. Where Spark calls a column by the columns that a query in it names, the equation
+stays, and the key stands beside it for as long as the statement is planned.
+
+    SELECT (SELECT v.w FROM v WHERE v.k = t.st.k) FROM t                              called scalarsubquery(st)
+    SELECT (SELECT v.w FROM v WHERE (v.k = t.st.k AND v.k = t.key_1)) FROM made_1 t
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -23,6 +28,7 @@ from fff.sql.syntax.aggregates import counts_rows
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, TokenType, exp, qualified, quote
+from fff.structs import Struct
 
 #: What stands beside a condition, where it is not a bracket.
 _AROUND = frozenset(
@@ -32,20 +38,44 @@ _AROUND = frozenset(
         *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT, TokenType.UNION),
     }
 )
+#: Clauses whose conditions bind keys, and whose queries are joined; those of others Spark runs, and shows by what they name.
+_READ = frozenset({"where", "joins", "from", "from_", "with", "with_"})
+#: A column, by its name here or by another in what Spark runs.
+_COLUMN = r"(?:`[^`]*`|[\w.])+"
+_QUALIFIER = r"(?:`[^`]*`|\w+)"
+
+
+class _Key(Struct, frozen=True):
+    """A key that a table computes: where it says how, and the equation that this is a side of, with the key column."""
+
+    value: Span
+    equation: Span
+    column: Span
+    shown: bool  # Spark may call a column of the result by what the equation names
+
+    def put(self, text: str, key: str) -> Edit:
+        """The key in its place, or beside it."""
+        if not self.shown:
+            return edit(self.value, key)
+        equation, column = (text[one.start : one.end] for one in (self.equation, self.column))
+        return edit(self.equation, f"({equation} AND {column} = {key})")
 
 
 def with_key_columns(text: Rewritten, made: QueryTables, plan: Plan) -> Rewritten | None:
     """The text with such queries in the places of tables, and tables for these; None where there are none. Raises QueryError."""
     before, tree = text.sql, text.tree
-    keys: dict[Source, list[Span]] = {}
+    keys: dict[Source, list[_Key]] = {}
     for scope in tree.scopes:
-        for source, span in _computed(tree, scope):
-            keys.setdefault(source, []).append(span)
-    edits, tables = list[Edit](), list[Table]()
-    for source, spans in keys.items():
+        for source, key in _computed(tree, scope):
+            keys.setdefault(source, []).append(key)
+    edits, tables, word = list[Edit](), list[Table](), "key_"
+    while word in before.lower():
+        word = f"computed_{word}"
+    for source, computed in keys.items():
         assert source.table is not None, "only tables compute keys"
         written = [
-            f"{before[span.start : span.end]} AS key_{number}" for number, span in enumerate(spans, start=1)
+            f"{before[key.value.start : key.value.end]} AS {word}{number}"
+            for number, key in enumerate(computed, start=1)
         ]
         kept = [qualified(source.alias, name) for name in _used(tree, source)]
         name = ".".join(quote(part) for part in (source.table.source, source.table.name) if part)
@@ -59,9 +89,12 @@ def with_key_columns(text: Rewritten, made: QueryTables, plan: Plan) -> Rewritte
                 made.made[table.name] = planned
                 tables.append(table)
                 edits += table_edits(tree, source, table.name)
-                edits += [
-                    edit(span, f"{quote(source.alias)}.key_{number}")
-                    for number, span in enumerate(spans, start=1)
+                names = [f"{quote(source.alias)}.{word}{number}" for number in range(1, len(computed) + 1)]
+                edits += [key.put(before, name) for key, name in zip(computed, names, strict=True)]
+                made.beside += [
+                    re.compile(rf" AND {_COLUMN} = {_QUALIFIER}\.{word}{number}(?=\))")
+                    for number, key in enumerate(computed, start=1)
+                    if key.shown
                 ]
     return text.edited(edits).beside(tables) if edits else None
 
@@ -75,11 +108,14 @@ def _used(tree: QueryTree, source: Source) -> list[str]:
     return [(source.names or ())[index] for index in sorted(used)]
 
 
-def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, Span]]:
-    """The scanned tables of a SELECT that compute keys of tables read by key, each with where it says how."""
+def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, _Key]]:
+    """The scanned tables of a SELECT that compute keys of tables read by key, each with such a key."""
     for node in scope.columns:
         equal, key = node.parent, resolve(node, scope)
         if not isinstance(equal, exp.EQ) or not _by_key(key, node):
+            continue
+        clause, *around = _clauses(equal)
+        if clause not in _READ:
             continue
         other = equal.expression if equal.this is node else equal.this
         columns = [one for one in scope.columns if one is other or other in _parents(one)]
@@ -95,9 +131,10 @@ def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, Spa
         plain = isinstance(meant, Found) and len(parts_of(other)) == meant.qualifiers + 1
         if plain or not owner.table.scans:
             continue
-        span = _span(tree, node, other, behind=equal.this is node)
-        if span is not None:
-            yield owner, span
+        value, column = _span(tree, node, other, behind=equal.this is node), reference_span(node)
+        if value is not None and column is not None:
+            equation = Span(min(value.start, column.start), max(value.end, column.end))
+            yield owner, _Key(value, equation, column, not _READ.issuperset(around))
 
 
 def _by_key(key: object, node: Node) -> bool:
@@ -107,6 +144,14 @@ def _by_key(key: object, node: Node) -> bool:
     table = key.source.table
     name = table.columns[key.index].name.lower()
     return not table.scans and any(name == one.lower() for method in table.lookups for one in method.keys)
+
+
+def _clauses(node: Node) -> Iterator[str]:
+    """In which clauses of the SELECTs around it an expression stands, from the inside out."""
+    while node.parent is not None:
+        part, node = node, node.parent
+        if isinstance(node, exp.Select):
+            yield str(part.arg_key)
 
 
 def _parents(node: Node) -> Iterator[Node]:

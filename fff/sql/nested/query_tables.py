@@ -9,6 +9,7 @@ fails where one of them is incomplete: to the eddy that reads it a table like an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fff.catalog import Catalog, ScanMethod, Table
@@ -18,7 +19,7 @@ from fff.sql.analysis.soundness import Doubts
 from fff.sql.binder.names import has_generator
 from fff.sql.binder.row_bounds import Bounds
 from fff.sql.binder.scopes import Found, Query, QueryTree, resolve
-from fff.sql.plan import BlockQuery, BranchUnion, Feed, Prepared
+from fff.sql.plan import BlockQuery, BranchUnion, Feed, Prepared, UpperQuery
 from fff.sql.scalars.typed import may_fail
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, filled, quote
@@ -37,6 +38,8 @@ class QueryTables(Struct):
 
     made: dict[str, Prepared] = field(default_factory=dict)
     packed: bool = False  # some joins were written as queries, so that the eddies run them
+    #: Conditions that only bind keys, beside those that say the same.
+    beside: list[re.Pattern[str]] = field(default_factory=list)
 
     def replaced(self, text: Rewritten, plan: Plan) -> Rewritten:
         """The text with tables for queries. Raises QueryError."""
@@ -81,7 +84,15 @@ class QueryTables(Struct):
             warnings=tuple(dict.fromkeys(warnings)),
             doubts=self._doubts(prepared.doubts),
             bounds=bounds and replace(bounds, doubts=self._doubts(bounds.doubts)),
+            upper=prepared.upper and self._without_beside(prepared.upper),
         )
+
+    def _without_beside(self, upper: UpperQuery) -> UpperQuery:
+        """What Spark runs, without conditions that stand beside others for their keys."""
+        for pattern in self.beside:
+            final = upper.final and pattern.sub("", upper.final)
+            upper = replace(upper, sql=pattern.sub("", upper.sql), final=final)
+        return upper
 
     def _doubts(self, doubts: Doubts) -> Doubts:
         """What makes rows wrong where a table of a query lacks some, of the tables that the query reads."""
