@@ -14,6 +14,13 @@ from fff.sql import parameter_names, prepare, split_statements
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.spark_functions import check_arguments
 
+#: Words of SQL that stood for themselves behind a colon.
+WORDS = """
+all alter and as between create cross current_date current_timestamp distinct drop else end except fetch for from grant group having
+ilike inner insert intersect into join lateral like minus not null on or order outer qualify rlike select tablesample then union using
+values when where with
+"""
+
 
 @pytest.mark.parametrize(
     ("text", "statements"),
@@ -104,6 +111,13 @@ def test_no_statement(text: str) -> None:
 
 def test_parameter_names() -> None:
     assert parameter_names("SELECT ':no', a FROM t -- :no\nWHERE x = :yes AND y=:also") == {"yes", "also"}
+
+
+@pytest.mark.parametrize("word", sorted(WORDS.split()))
+def test_a_parameter_may_be_called_by_any_word(word: str) -> None:
+    sql = f"SELECT CASE WHEN id = :{word} THEN id ELSE :{word} END AS z FROM FEC WHERE (id BETWEEN 0 AND :{word}) AND id IN (:{word}, 2)"
+    assert parameter_names(sql) == {word}
+    assert prepare(sql, DEMO, {word: 1}).sql == sql
 
 
 @pytest.mark.parametrize(

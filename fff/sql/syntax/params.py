@@ -9,16 +9,8 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
-from fff.sql.syntax.statement import Statement, TokenType, exp
+from fff.sql.syntax.statement import Statement, exp, is_marker
 from fff.structs import Struct
-
-#: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
-_OPERANDS = frozenset(
-    {
-        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER),
-        *(TokenType.R_PAREN, TokenType.R_BRACKET),
-    }
-)
 
 
 class Marker(Struct, frozen=True):
@@ -33,9 +25,7 @@ def markers(statement: Statement) -> tuple[Marker, ...]:
     markers_read = []
     tokens = statement.tokens
     for before, colon, name in zip((None, *tokens), tokens, tokens[1:], strict=False):
-        if colon.token_type is not TokenType.COLON or (before is not None and before.token_type in _OPERANDS):
-            continue
-        if name.start == colon.end + 1:
+        if is_marker(before, colon, name):
             markers_read.append(Marker(name.text, Span(colon.start, name.end + 1)))
     return tuple(markers_read)
 

@@ -224,6 +224,8 @@ _COMES_AFTER = frozenset(
 )
 #: Behind `all *` these make it a product.
 _FACTORS = frozenset({TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN})
+#: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
+_OPERANDS = _CLOSING | {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER}
 _SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -426,13 +428,16 @@ def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
 
 
 def _names_told(text: str, tokens: list[Token]) -> list[Token]:
-    """The same tokens, those of ALL and WINDOW being names where a column or a function is meant, and `0x1F` always.
+    """The same tokens, being names: ALL and WINDOW where a column or a function is meant, what a parameter is called, and `0x1F`.
 
     sqlglot takes `SELECT all, a` for `SELECT a`, and `0x1F` for bytes, which Spark writes `X'1F'` only.
     """
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.HEX_STRING and text[token.start] == "0":
             token.token_type, token.text = TokenType.VAR, text[token.start : token.end + 1]
+        if index and is_marker(tokens[index - 2] if index > 1 else None, tokens[index - 1], token):
+            word = text[token.start : token.end + 1].isidentifier()
+            token.token_type = TokenType.VAR if word else token.token_type
         after = [one.token_type for one in tokens[index + 1 : index + 3]]
         if token.token_type is TokenType.WINDOW and after[:1] in _CALLED:
             token.token_type = TokenType.VAR
@@ -445,6 +450,12 @@ def _names_told(text: str, tokens: list[Token]) -> list[Token]:
         if named and before not in _BEFORE_KEYWORD_ALL:
             token.token_type = TokenType.VAR
     return tokens
+
+
+def is_marker(before: Token | None, colon: Token, name: Token) -> bool:
+    """Whether two tokens, behind another one, are a `:name`, which may be called by any word."""
+    named = colon.token_type is TokenType.COLON and (before is None or before.token_type not in _OPERANDS)
+    return named and name.start == colon.end + 1
 
 
 def _unclosed(text: str) -> int | None:
