@@ -274,3 +274,22 @@ def test_words_are_looked_for_at_both_ends() -> None:
 )
 def test_urls_are_told_from_cursors(text: str, is_url: bool) -> None:
     assert looks_like_url(text) is is_url
+
+
+@pytest.mark.parametrize("words", [{"page": 1, "per_page": 10}, {"offset": 0, "limit": 10}])
+@pytest.mark.parametrize("rows", [10, 24, 30])
+async def test_a_page_as_long_as_pages_may_be_is_not_the_last(
+    serve: Serve, read: Read, words: dict[str, int], rows: int
+) -> None:
+    name, first = next(iter(words.items()))
+
+    def body(asked: web.Request) -> dict[str, Any]:
+        place = int(asked.query.get(name, first))
+        start = place if name == "offset" else 10 * place - 10
+        return {"data": ROWS[start:rows][:10], "meta": words | {name: place}}
+
+    served = await serve(handler(body))
+    reader = read(spec(served))
+    assert [row["id"] for row in await reader.scan("t")] == ALL[:rows]
+    assert reader.truncated == []
+    assert len(served.asked) == rows // 10 + 1

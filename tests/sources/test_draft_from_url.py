@@ -69,6 +69,7 @@ def endpoint(source: dict[str, Any]) -> dict[str, Any]:
 
 PAGINATED: dict[str, tuple[str, Answer, dict[str, Any]]] = {
     "page and pages": ("/r?page=1", lambda q: {"page": 1, "pages": 3, "results": page(ROWS, q)}, {"type": "page_number", "page_param": "page", "base_page": 1, "total_path": "pages"}),
+    "a count of the page alone": ("/r?page=1", lambda q: {"count": len(page(ROWS, q)), "has_more": int(q.get("page", 1)) < 3, "results": page(ROWS, q)}, {"type": "page_number", "page_param": "page", "base_page": 1, "has_more_path": "has_more"}),
     "a page that counts from 0": ("/r?size=10", lambda q: {"content": page(ROWS, q, first=0), "totalElements": 25}, {"type": "page_number", "page_param": "page", "base_page": 0, "page_size": 10, "page_size_param": "size", "total_rows_path": "totalElements"}),
     "offset and limit": ("/r?limit=5&offset=0", lambda q: {"meta": {"total": 25}, "items": offset(q)}, {"type": "offset", "offset_param": "offset", "page_size": 5, "page_size_param": "limit", "total_path": "meta.total"}),
     "limit alone": ("/r?limit=5", lambda q: {"count": 25, "items": offset(q)}, {"type": "offset", "offset_param": "offset", "page_size": 5, "page_size_param": "limit", "total_path": "count"}),

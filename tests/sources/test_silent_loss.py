@@ -384,3 +384,64 @@ async def test_nobody_is_asked_for_what_confirms_a_known_end(
     assert len(await reader.scan("t")) == 14
     assert reader.truncated == []
     assert len(server.asked) == requests
+
+
+@pytest.mark.parametrize(
+    ("paginator", "around"),
+    [
+        (f"{OFFSETS}, total_path: count", lambda rows, more: {"count": len(rows), "has_more": more}),
+        (f"{OFFSETS}, total_path: count", lambda rows, more: {"count": len(rows), "next": "/t?p=2" if more else None}),
+        (f"{PAGE_NUMBERS}, total_rows_path: count", lambda rows, more: {"count": len(rows), "isLastPage": not more}),
+        ("type: page_number, page_size: 100, short_page_ends: true", lambda _, more: {"hasMore": more}),
+        ("type: offset, page_size: 100, short_page_ends: true", lambda _, more: {"nextPage": 2 if more else None}),
+        ("type: cursor, cursor_path: after, total_path: count", lambda rows, more: {"count": len(rows), "after": rows[-1]["n"] if more else None}),
+    ],
+)  # fmt: skip
+async def test_a_number_of_the_page_alone_and_a_capped_page_are_no_end(
+    serve: Serve,
+    read: Read,
+    paginator: str,
+    around: Callable[[list[dict[str, object]], bool], dict[str, object]],
+) -> None:
+    """Where the answer says that more follows: also where it always does, an empty page is the end."""
+    for always in (False, True):
+
+        async def handler(asked: web.Request, always: bool = always) -> web.Response:
+            start = 10 * int(asked.query.get("page", 1)) - 10
+            start = int(asked.query.get("offset", asked.query.get("cursor", start - 1)) or 0) + (
+                "offset" not in asked.query
+            )
+            rows = records(start, 24)[:10]
+            return web.json_response(
+                {"data": rows, **around(rows, start + 10 < 24 or (always and bool(rows)))}
+            )
+
+        server = await serve(handler)
+        text = PAGED.replace("path: t,", "path: t, data_selector: data,")
+        reader = read(text.format(url=server.url, paginator=paginator, key=""))
+        assert await reader.scan("t") == records(0, 24)
+        assert reader.truncated == []
+
+
+async def test_a_cut_answer_is_found_out_where_a_key_has_no_rows_as_well(serve: Serve, read: Read) -> None:
+    for keys, counts, most in (("abz", {"a": 18, "b": 18}, 25), ("abcyz", dict.fromkeys("abc", 18), 50)):
+        _, reader = await counted(serve, read, cut_to(most), counts)
+        with pytest.raises(SourceError, match="for some of them alone brings more of those"):
+            await reader.lookup("t", *keys)
+
+
+@pytest.mark.parametrize("no", ["N", "no", "f", "false ", "0", 0, 0.0, [], "off", "None"])
+async def test_what_says_no_is_no_end(serve: Serve, read: Read, no: object) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        number = int(asked.query["page"])
+        last = {"last": "Y" if number == 3 else no, "more": no if number == 3 else "Y"}
+        return web.json_response({"data": records(10 * number - 10, 24)[:10], **last})
+
+    server = await serve(handler)
+    text = PAGED.replace("path: t,", "path: t, data_selector: data,")
+    for flag in ("end_path: last", "has_more_path: more"):
+        reader = read(text.format(url=server.url, paginator=f"{PAGE_NUMBERS}, {flag}", key=""))
+        assert await reader.scan("t") == records(0, 24)
+        assert reader.truncated == []
+        assert len(server.asked) == 3
+        server.asked.clear()

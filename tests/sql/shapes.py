@@ -104,7 +104,7 @@ class Writer:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         picks = [self.column(here) for _ in range(want)]
         names = [f"c{next(self.number)}" for _ in picks]
-        shape = self.rng.choice(["plain", "plain", "distinct", "group", "group"])
+        shape = self.rng.choice(["plain", "plain", "distinct", "group", "group", "window", "first"])
         if shape == "group" and want > 1:
             call = self.rng.choice(["sum", "max", "count", "count(DISTINCT"])
             closing = "))" if "(" in call else ")"
@@ -120,8 +120,16 @@ class Writer:
                 names,
             )
         word = "DISTINCT " if shape == "distinct" else ""
+        if shape == "window":  # of values that do not depend on the order of equal rows
+            call = self.rng.choice(["rank()", "dense_rank()", "count(*)", f"sum({picks[-1]})"])
+            part = f"PARTITION BY {self.column(here)} " if self.chance(0.6) else ""
+            picks[-1] = f"{call} OVER ({part}ORDER BY {self.column(here)})"
         items = ", ".join(f"{pick} AS {name}" for pick, name in zip(picks, names, strict=True))
-        return f"SELECT {word}{items} FROM {source}{where}", names
+        sql = f"SELECT {word}{items} FROM {source}{where}"
+        if shape == "first":
+            order = f"ORDER BY {', '.join(names)} LIMIT {self.rng.choice([1, 2, 4])}"
+            sql = f"SELECT * FROM ({sql} {order}) q{next(self.number)}"
+        return sql, names
 
     def source(self, depth: int, outer) -> tuple[str, list[tuple[str, list[str]]]]:
         alias = f"q{next(self.number)}"

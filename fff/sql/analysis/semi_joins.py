@@ -24,7 +24,7 @@ from fff.sql.binder.scopes import (
     Source,
     resolve,
 )
-from fff.sql.syntax.aggregates import groups_by_sets, has_aggregate
+from fff.sql.syntax.aggregates import groups_by_sets, has_aggregate, own_nodes
 from fff.sql.syntax.statement import Node, exp
 from fff.structs import Struct, field, replace
 
@@ -95,7 +95,7 @@ class Restrictions(Struct):
         source = sources.pop()
         if source is None or source.table is None or source.sealed or source.renamed:
             return
-        if source in condition.exact or (source in condition.restricted and _rejects_null(node)):
+        if source in condition.exact or (source in condition.restricted and rejects_null(node)):
             self.filters[source].append(node)
 
     def _equality(self, scope: SelectScope, node: Node, condition: ScopedCondition) -> None:
@@ -195,7 +195,7 @@ def _needs_rows(select: Node) -> bool:
     return plain_group and all(isinstance(item, exp.Column) for item in group.expressions)
 
 
-def _rejects_null(node: Node) -> bool:
+def rejects_null(node: Node) -> bool:
     """Whether a condition is never true for a row of NULLs: a comparison of a column itself."""
     bare = node.unnest()
     return isinstance(bare, _REJECT_NULL) and isinstance(bare.this.unnest(), exp.Column)
@@ -211,16 +211,30 @@ def _bases(source: Source, index: int) -> Iterator[tuple[Source, int]]:
 
 
 def _through(query: Query, position: int) -> Iterator[tuple[Source, int]]:
+    yield from ((source, index) for _, source, index in passing(query, position))
+
+
+def passing(query: Query, position: int) -> Iterator[tuple[SelectScope, Source, int]]:
     """What a column of a query's result is passed on from, where fewer rows there mean just fewer rows of the result."""
     if query.limited or query.recursive or query.outputs is None:
         return
     for scope in query.branches:
         select = scope.node
-        if groups_by_sets(select) or any(select.args.get(name) for name in ("limit", "offset", "qualify")):
+        if groups_by_sets(select) or any(select.args.get(name) for name in ("limit", "offset")):
             continue
-        if any(item.find(exp.Window) or has_generator(item) for item in select.expressions):
+        if any(map(has_generator, select.expressions)):
             continue
         outputs = scope.outputs
         passed = outputs[position].passed if outputs is not None else None
-        if passed is not None:
-            yield passed
+        if passed is not None and _divides(scope, passed):
+            yield scope, *passed
+
+
+def _divides(scope: SelectScope, column: tuple[Source, int]) -> bool:
+    """Whether every window of a SELECT looks at rows of one value of a column alone."""
+    windows = (one for one in own_nodes(scope.node) if isinstance(one, exp.Window))
+    for window in windows:
+        parts = (plain(part, scope) for part in window.args.get("partition_by") or ())
+        if not any(part is not None and part.columns == (column,) for part in parts):
+            return False
+    return True

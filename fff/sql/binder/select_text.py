@@ -87,10 +87,27 @@ class SelectText(Struct, frozen=True):
     @property
     def conditions(self) -> list[Condition]:
         """The conjuncts of WHERE."""
+        return self._conjuncts("where")
+
+    @property
+    def having(self) -> list[Condition]:
+        """The conjuncts of HAVING."""
+        return self._conjuncts("having")
+
+    def _conjuncts(self, name: str) -> list[Condition]:
+        for number, (known, first) in enumerate(self.clauses):
+            if known == name:
+                node = self.select.args[name].this
+                return split(self.statement, node, first + 1, self._clause_end(number), Scope())
+        return []
+
+    def more(self, conditions: Sequence[str]) -> list[Edit]:
+        """More conditions in WHERE."""
+        text = " AND ".join(f"({one})" for one in conditions)
+        end = Span(self.source_end, self.source_end)
         if self.where_token is None:
-            return []
-        first, end = self.clauses[0][1] + 1, self._clause_end(0)
-        return split(self.statement, self.select.args["where"].this, first, end, Scope())
+            return [edit(end, f" WHERE {text}")]
+        return [edit(self.where_token, "WHERE ("), edit(end, f") AND {text}")]
 
     @property
     def source_end(self) -> int:

@@ -230,7 +230,7 @@ class _Select(Struct, frozen=True):
         return [
             *value_edits(self.scope.node, calls, tables),
             edit(Span(source.end, source.end), entries),
-            *self._more(asked),
+            *self.text.more(asked),
         ]
 
     def _out_of_joins(self, block: SourceBlock | None) -> list[Edit]:
@@ -245,16 +245,7 @@ class _Select(Struct, frozen=True):
             for one in block.conditions
             if one.span is not None and one.span.end <= source.end and self._held(one.span)
         ]
-        return [*(edit(span, "TRUE") for span in moved), *self._more([self._sql(span) for span in moved])]
-
-    def _more(self, conditions: Sequence[str]) -> list[Edit]:
-        """More conditions in WHERE."""
-        text = " AND ".join(f"({one})" for one in conditions)
-        end = Span(self.text.source_end, self.text.source_end)
-        where = self.text.where_token
-        if where is None:
-            return [edit(end, f" WHERE {text}")]
-        return [edit(where, "WHERE ("), edit(end, f") AND {text}")]
+        return [*(edit(span, "TRUE") for span in moved), *self.text.more([self._sql(span) for span in moved])]
 
     def _in_from(self, call: Call) -> bool:
         source = self.text.from_text

@@ -11,6 +11,7 @@ Out: the text with names in the places of queries, and those queries planned.
     packing          Joins that one eddy does not run among others, written as queries in FROM
     parameter_types  The types that the values of parameters should have
     pipes            Pipes, as the SELECT that they mean
+    pushed_conditions  What is said of queries in FROM, said inside of them as well
     query_tables     Queries that the engine answers, as tables that other blocks scan
 
 The words are explained in docs/glossary.md.

@@ -21,6 +21,7 @@ from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
 from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
+from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import (
     Node,
@@ -141,6 +142,8 @@ class _Merge(Struct, frozen=True):
         must(not (inner.inner or inner.merged))
         must(inner.flat and inner.sources)
         must(not any(map(has_generator, inner.node.expressions)))
+        # What looks at several rows must not see those alone that the SELECT around it takes.
+        must(not any(has_aggregate(one) or one.find(exp.Window) for one in inner.node.expressions))
         must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))

@@ -25,6 +25,7 @@ from fff.sql.nested.lateral_aliases import without_lateral_aliases
 from fff.sql.nested.lateral_views import without_lateral_views
 from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
+from fff.sql.nested.pushed_conditions import with_conditions
 from fff.sql.nested.query_tables import QueryTables
 from fff.sql.plan import Prepared
 from fff.sql.planner.commands import command, query_of
@@ -211,6 +212,27 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
 
 
 def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
+    """As `_in_words` does; where Spark has to do with it, what is said of queries in FROM is said inside of them as well."""
+    refused: QueryError | None = None
+    plain: Prepared | None = None
+    try:
+        plain = _in_words(sql, catalog, planning)
+    except InfeasibleQuery as error:
+        refused = error
+    if plain is None or plain.upper is not None:
+        with suppress(QueryError):
+            moved = with_conditions(Rewritten(written_out(sql), catalog, planning.params))
+            if moved is not None:
+                other = _planned_once(moved.sql, catalog, planning)
+                result = None if other.result is None else other.result.at(moved.text.origin)
+                return replace(other, sql=sql, result=result)
+    if plain is None:
+        assert refused is not None, "what is not refused is planned"
+        raise refused
+    return plain
+
+
+def _in_words(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """As it is written; with the rows that it spells out as tables, where that binds keys or spares Spark."""
     piped = None
     with suppress(QueryError):  # told of below, of the text as it was written

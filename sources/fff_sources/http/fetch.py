@@ -29,6 +29,7 @@ from fff_sources.http.paging.envelope import PagingHints
 from fff_sources.http.paging.factory import (
     WORDED,
     Questions,
+    beyond,
     has_more,
     is_proven_end,
     leads_on,
@@ -277,6 +278,9 @@ class Reading(Struct, dict=True):
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
             if is_proven_end(self.endpoint, following, answer, self._first, self._records):
                 following = None
+            elif following is None:
+                whole = self._totals.is_whole(self._records, self._pages)
+                following = beyond(self.endpoint, paginator, ask, answer, whole=whole)
             if following is None:
                 so_far = self._records, self._pages
                 truncated = overlooked(self.endpoint, answer, self._totals, so_far, self._first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,9 @@ from fff_sources.http.paging.conventions import (
     is_pages,
     is_total,
 )
-from fff_sources.http.paging.envelope import looks_like_url, number
-from fff_sources.http.paging.links import link_next, of_relation
+from fff_sources.http.paging.envelope import looks_like_url, number, told_more
+from fff_sources.http.paging.links import link_next, of_relation, speaks_of_next
+from fff_sources.http.response.jsonpath import parse_path
 
 _DEEP = 4
 _FIRST = 2  # characters of a cursor that may well be the first one
@@ -162,6 +164,8 @@ class _Totals:
                 self.pages, self.pages_path = count, path
             elif count >= seen.records and is_total(name) and self._is_better(count, seen):
                 self.rows, self.rows_path = count, path
+        if self.rows == seen.records and _leads_on(seen):  # it counts this page alone
+            self.rows = self.rows_path = None
 
     def _is_better(self, count: int, seen: Seen) -> bool:
         """`count` is often that of the page; a bigger one beside it is the total."""
@@ -171,6 +175,12 @@ class _Totals:
     def known(self) -> bool:
         """Whether the end is known beforehand."""
         return self.rows is not None or self.pages is not None
+
+
+def _leads_on(seen: Seen) -> bool:
+    """Whether the answer says, in whichever way, that a page follows."""
+    said = told_more(json.dumps(seen.around).encode(), parse_path(seen.selector), seen.headers)
+    return said.leads_on() is not None or speaks_of_next(seen.headers.get("link", ""))
 
 
 _Member = tuple[str, str, Any]  # path, name, value

@@ -49,6 +49,7 @@ class AutoPaginator(Chained):
         self._approximate = approximate
         self._received = 0
         self._followed = False
+        self._is_full = False  # the last page is as long as pages may be
         self._base = 0  # the number of the first page
         self._guessed: str | None = None  # the parameter that pages are asked for with
         self._seen: set[str] = set()  # cursors and URLs that were followed
@@ -85,6 +86,7 @@ class AutoPaginator(Chained):
         """The next question. Raises CutShortError where there must be one and nothing says which."""
         self._received += answer.records
         more = self._hints(answer)
+        self._is_full = more.length == answer.records > 0
         if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
         following = self._by_link(answer, more) if self._guessed is None else None
@@ -202,7 +204,9 @@ class AutoPaginator(Chained):
         if more.has_more is not None:
             return more.has_more[1]
         total = more.total or more.perhaps_total
-        return total is not None and (total.rows > self._received or not total.exact)
+        if total is None:
+            return self._is_full and more.pages is None
+        return total.rows > self._received or not total.exact
 
     def _ask(self, name: str, number: int) -> Ask:
         self._guessed = name

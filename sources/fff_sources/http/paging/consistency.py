@@ -353,6 +353,11 @@ class Totals:
         """Whether so many records are what was told last."""
         return bool(self._totals) and self._totals[-1].exact and self._totals[-1].rows == received
 
+    def is_whole(self, received: int, pages: int) -> bool:
+        """Whether several pages together are what was told last. What one page tells may be of that page alone."""
+        last = self._totals[-1] if self._totals and self._totals[-1].exact and pages > 1 else None
+        return last is not None and (last.rows == received or last.pages == pages)
+
     @property
     def rows(self) -> int | None:
         """The number of rows that was told last, where it is one for certain."""
@@ -364,7 +369,7 @@ class Totals:
         if not self._totals or not all(total.exact for total in self._totals):
             return None
         declared, perhaps_less = self._totals[-1].declared, self._totals[-1].perhaps_less
-        if not declared and self._own and pages > 1:
+        if self._own and pages > 1:
             return None  # these count what each page holds
         rows = [total.rows for total in self._totals if total.rows is not None]
         if rows and min(rows) != max(rows) and not perhaps_less:

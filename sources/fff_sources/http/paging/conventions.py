@@ -137,6 +137,8 @@ BESIDE_TOTAL: Final = _words(
     "page currentpage pagenumber perpage pagesize limit offset skip start startat startindex next previous prev itemsperpage"
     " maxresults endofrecords returned numberreturned done"
 )
+#: How long a page may be, where it stands beside the place of this one.
+LENGTHS: Final = _words("perpage pagesize limit itemsperpage resultsperpage hitsperpage maxresults")
 PAGES: Final = re.compile(
     r"pages|(?:total|num(?:ber)?|nb|no)(?:of)?pages?|pages?(?:count|total)|lastpage|maxpage"
 )

@@ -82,6 +82,7 @@ class PagingHints(Struct, frozen=True):
     # The parameter that asks for pages, and the number of this one.
     page: tuple[str, int | None] | None = None
     offset: tuple[str, int] | None = None  # the same, and the place of its first record
+    length: int | None = None  # of a page at most, where the place of this one is told
 
     @property
     def says_no(self) -> bool:
@@ -201,6 +202,7 @@ class _Words:
             pages_exact=not any(says_estimate(members, "pages") for _, members in self._objects),
             page=self._page(),
             offset=self._offset(),
+            length=self._length(),
         )
 
     def _all(self) -> Iterator[_Member]:
@@ -343,6 +345,16 @@ class _Words:
             for name, value in members.items():
                 if normal(name) in known and (value is FIRST_UNTOLD or number(value) is not None):
                     return known[normal(name)] or name, number(value)
+        return None
+
+    def _length(self) -> int | None:
+        for _, members in self._objects:
+            words = {normal(name) for name in members}
+            if words & conventions.PAGE.keys() or not conventions.OFFSETS.keys().isdisjoint(members):
+                told = (
+                    number(value) for name, value in members.items() if normal(name) in conventions.LENGTHS
+                )
+                return next(filter(None, told), None)
         return None
 
     def _offset(self) -> tuple[str, int] | None:

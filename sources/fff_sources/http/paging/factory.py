@@ -140,7 +140,7 @@ def overlooked(
     `so_far`: the records and pages that came. One that counts ends by its count. `auto` speaks for itself.
     """
     paginator, (received, pages) = endpoint.paginator, so_far
-    if isinstance(paginator, spec.Auto) or totals.is_reached(received):
+    if isinstance(paginator, spec.Auto) or totals.is_whole(received, pages):
         return None
     if (place := _without_cursor(endpoint, answer)) is not None:
         return f"the record at {place!r} has nothing there, so the next page cannot be asked for"
@@ -153,10 +153,8 @@ def overlooked(
         sign = more.total_sign(received)
         if sign is None and not isinstance(paginator, spec.SinglePage):
             sign = (first if first is not None and not more.counts else more).part_sign(received, pages)
-    if not isinstance(paginator, spec.PageNumber | spec.Offset):
-        read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
-        linked = not read and speaks_of_next(answer.headers.get("link", ""))
-        led = more.leads_on() or ("Link header" if linked and not more.says_no else None)
+    if not isinstance(paginator, spec.PageNumber | spec.Offset):  # those go `beyond`
+        led = _led(endpoint, answer, more)
         sign = led if led is not None and (answer.records or more.has_more is not None) else sign
     if sign is None:
         return None
@@ -166,6 +164,33 @@ def overlooked(
         else f"paginator of type {paginator.type}"
     )
     return f"there is more than what came ({sign}), which the {paginator_name} does not read"
+
+
+def beyond(
+    endpoint: spec.Endpoint, paginator: Paginator, ask: Ask, answer: PageAnswer, *, whole: bool
+) -> Ask | None:
+    """Where one that counts has found its end, the question for one more page, if the answer says that it follows.
+
+    A number that it counts to may be that of a page alone, and a short page one that the source has cut.
+    `whole`: several pages together are what the source speaks of.
+    """
+    if not isinstance(paginator, paginators.OffsetPaginator | paginators.PageNumberPaginator):
+        return None
+    if whole or not answer.records or ask.expected is not None:
+        return None
+    flag = _flag(endpoint.paginator, answer)
+    if flag is not None and flag[1] is False:
+        return None
+    more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
+    return None if _led(endpoint, answer, more) is None else paginator.beyond(ask, answer)
+
+
+def _led(endpoint: spec.Endpoint, answer: PageAnswer, more: PagingHints) -> str | None:
+    """What says that a page follows, in the body or in the Link header."""
+    paginator = endpoint.paginator
+    read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
+    linked = not read and speaks_of_next(answer.headers.get("link", ""))
+    return more.leads_on() or ("Link header" if linked and not more.says_no else None)
 
 
 def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:

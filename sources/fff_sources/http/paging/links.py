@@ -82,9 +82,12 @@ class LinkPaginator(Chained):
 
 def is_yes(flag: object) -> bool:
     """What a flag says, also one that is written as text or as a number."""
-    return str(flag).lower() not in ("false", "0", "")
+    if isinstance(flag, int | float | list | dict):
+        return bool(flag)
+    return str(flag).strip().lower() not in _NO
 
 
+_NO = frozenset(("", "false", "f", "no", "n", "0", "off", "none", "null"))
 _TARGETS = ("href", "@href", "url", "uri")  # HAL and JSON:API write links as objects, and so do others
 _RELATIONS = ("rel", "@rel", "relation")
 

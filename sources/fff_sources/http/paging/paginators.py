@@ -301,6 +301,10 @@ class OffsetPaginator:
             return None
         return self._ask(position, confirms=short and self._honoured)
 
+    def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:
+        """Whether anything stands behind what should be the last page."""
+        return self._ask(ask.position + answer.records, confirms=True)
+
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
         """Pages as long as the first one came, up to the total."""
         total = self._total.exact(answer)
@@ -421,6 +425,10 @@ class PageNumberPaginator:
                 "its pages are of different lengths, so it cannot be read in parts: read it in one"
             )
         return self._ask(self._last + 1) if short else None
+
+    def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:  # noqa: ARG002
+        """Whether anything stands behind what should be the last page."""
+        return replace(self._ask(ask.position + 1), confirms=True)
 
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
         """Every page up to the last, where the first answer tells how many there are."""
