@@ -146,7 +146,7 @@ def _candidates(tree: QueryTree) -> Iterator[_Candidate]:
         shape = None if query is tree.root or query.recursive else _shape(tree, query)
         if shape is None:
             continue
-        place = _brackets(tree.statement, query)
+        place = brackets_of(tree.statement, query)
         with_ = _with_of(tree, query)
         if place is None or with_ is None:
             continue
@@ -261,7 +261,7 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
     return named or (right and len(scope.sources) > 1)
 
 
-def _brackets(statement: Statement, query: Query) -> tuple[int, int] | None:
+def brackets_of(statement: Statement, query: Query) -> tuple[int, int] | None:
     """The tokens of the brackets that hold a query and nothing else; None where it cannot be told."""
     regions = [scope.region for scope in query.branches]
     if None in regions:
@@ -303,7 +303,7 @@ def _with_of(tree: QueryTree, query: Query) -> str | None:
     places = {}
     for one in before:
         inner = next((other for other in tree.queries if other.node is one.this), None)
-        place = None if inner is None else _brackets(tree.statement, inner)
+        place = None if inner is None else brackets_of(tree.statement, inner)
         if place is None:
             return None
         places[one.alias] = place

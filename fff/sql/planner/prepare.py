@@ -19,6 +19,7 @@ from fff.sql.calls.full_joins import halved
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import as_exists, by_key, members
+from fff.sql.nested.copied_queries import with_copies
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.lateral_aliases import without_lateral_aliases
@@ -188,12 +189,17 @@ class _Planning(Struct):
 
 
 def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
-    """As it is written or, where a table's key columns are bound by nothing, with the keys that their source names."""
+    """As it is written; where a table's key columns are bound by nothing, with queries of WITH at their places, or with keys that their source names."""
     text, warnings = Rewritten(written_out(sql), catalog, planning.params), list[str]()
     try:
         return _planned_once(sql, catalog, planning)
     except InfeasibleQuery as error:
         refused = error
+    with suppress(QueryError):
+        copied = with_copies(text)
+        if copied is not None:
+            plain = _planned_once(copied.sql, catalog, planning)
+            return replace(plain, sql=sql, result=plain.result and plain.result.at(copied.text.origin))
     places = set[Span | None]()
     while True:
         try:
