@@ -32,8 +32,8 @@ from fff.sql.binder.names import Relation, Scope
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.planner.access_paths import Access, AliasAccess, Binder, TableAccess, plan_access, spelled
-from fff.sql.syntax import params as parameters
 from fff.sql.syntax.literals import Constant
+from fff.sql.syntax.parameters import params as parameters
 from fff.structs import Struct, replace
 
 #: A lookup is kept this many times as busy as its host's ceiling of concurrent requests allows.
