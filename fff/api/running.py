@@ -13,6 +13,7 @@ from fff.api.own_spark import OwnSpark
 from fff.api.parts import StatementPart, divide, over_part
 from fff.api.result import Result
 from fff.api.run import BackgroundRun
+from fff.budget import Budget
 from fff.catalog import Table
 from fff.errors import SparkError, UsageError
 from fff.federation import Federation, Prepared
@@ -249,12 +250,12 @@ class AsyncConnection:
         chosen = replace(self._options.overridden(options), refresh=refresh)
 
         async def begin(stack: contextlib.AsyncExitStack) -> BackgroundRun:
-            federation = self.federation
-            await federation.discover(sql)
+            federation, budget = self.federation, Budget.of(chosen.max_requests, chosen.budget)
+            await federation.discover(sql, budget)
             if part is not None:
                 federation = over_part(federation, part)
             prepared = federation.prepare(sql, params, chosen.prioritize)
-            run = BackgroundRun(federation.execute(prepared, chosen), self._own_spark)
+            run = BackgroundRun(federation.execute(prepared, chosen, budget), self._own_spark)
             stack.push_async_callback(run.stop)
             self._runs.add(run)
             stack.callback(self._runs.discard, run)

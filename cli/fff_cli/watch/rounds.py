@@ -81,7 +81,7 @@ class _Rounds:
 
     async def run(self) -> int:
         """All rounds, until there have been enough or somebody ends them."""
-        from fff_cli.run.federation import discover_all, open_federation  # noqa: PLC0415 - engine and sources, only now
+        from fff_cli.run.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
 
         interrupts, worst, count = Interrupts(), 0, 0
         try:
@@ -89,7 +89,6 @@ class _Rounds:
                 async with open_federation(
                     self._arguments.sources, options=self._arguments.run, **cache_of(self._arguments)
                 ) as federation:
-                    await discover_all(federation, self._texts)
                     while True:
                         began = time.monotonic()
                         worst = max(worst, await self._round(federation))
@@ -103,13 +102,14 @@ class _Rounds:
             return interrupts.exit_code
 
     async def _round(self, federation: Federation) -> int:
-        from fff_cli.run.federation import prepare_all  # noqa: PLC0415 - engine and sources, only now
+        from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
+        options = run_options(self._arguments, live=False)
+        budget = Budget.of(options.max_requests, options.budget)
+        await discover_all(federation, self._texts, budget)
         statements = prepare_all(federation, self._texts, self._params)
         if len(statements) != 1:
             raise UsageError("one statement can be watched at a time", hint="give each its own fff watch")
-        options = run_options(self._arguments, live=False)
-        budget = Budget.of(options.max_requests, options.budget)
         federation.reset()  # nothing is fresh: each round asks
         execution = federation.execute(statements[0], options, budget)
         try:

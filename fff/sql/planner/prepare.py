@@ -35,7 +35,7 @@ from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.scalars.clock import at_moment
-from fff.sql.syntax import params as parameters
+from fff.sql.syntax.parameters import params as parameters
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.source_map import Edited
