@@ -27,6 +27,7 @@ from fff_cli.options.shared import (
     idle_options,
     option,
     refuse_beside,
+    refuse_empty,
     takes,
     typer,
 )
@@ -329,6 +330,7 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
         command = typer.main.get_command(_with_only(arguments[0] if arguments else ""))
         if drawn:
             _without_bool(command)
+        refuse_empty(command)
         result = command.main(list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun))
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, typer.Abort):
