@@ -9,6 +9,7 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
+from fff.sql.syntax.param_types import BigInt
 from fff.sql.syntax.statement import Statement, TokenType, exp
 from fff.structs import Struct
 
@@ -84,6 +85,8 @@ def render(name: str, value: object) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, BigInt):
+        return f"({value}L)" if value < 0 else f"{value}L"
     if isinstance(value, int):
         return f"({value})" if value < 0 else str(value)
     if isinstance(value, float):
