@@ -37,6 +37,7 @@ from fff.sql.syntax import params as parameters
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.param_types import plain
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
 from fff.structs import Struct, field, replace
@@ -56,7 +57,7 @@ def prepare(
         InfeasibleQuery: a table whose key columns nothing binds.
         UsageError: a parameter without a value, or a value without a parameter.
     """
-    values = dict(params or {})
+    values = {name: plain(name, value) for name, value in (params or {}).items()}
     try:
         at_hand = frozenset(name for text in prioritize for name in named_columns(text))
 

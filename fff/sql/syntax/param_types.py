@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 
+import numpy as np
+import pyarrow as pa
+
 from fff.errors import UsageError
 from fff.schema import MOST_DIGITS
 
@@ -23,6 +26,36 @@ _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
 
 class BigInt(int):
     """A whole number of SQL's type bigint, however small it is: without it one that fits is an int."""
+
+
+def plain(name: str, value: object) -> object:
+    """The Python value of a scalar of numpy, pandas or Arrow, which neither SQL's literals nor the engine know.
+
+    Raises UsageError: it is finer than SQL's types.
+    """
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    kind = type(value)
+    if kind.__module__.startswith("pandas.") and kind.__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, np.datetime64):
+        micros = value.astype("datetime64[us]")
+        if micros != value and not np.isnat(value):
+            raise _too_fine(name, value)
+        return micros.item() if np.datetime_data(value)[0] not in "YMWD" else value.astype("datetime64[D]").item()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dt.datetime) and hasattr(value, "to_pydatetime"):  # a Timestamp of pandas
+        if getattr(value, "nanosecond", 0):
+            raise _too_fine(name, value)
+        return value.to_pydatetime()
+    if isinstance(value, int) and not isinstance(value, bool | BigInt):
+        return int(value)  # members of IntEnum are whole numbers, too
+    return value
+
+
+def _too_fine(name: str, value: object) -> UsageError:
+    return UsageError(f"parameter {name} is {value}: SQL has microseconds", hint="round it")
 
 
 def inferred(text: str) -> object:

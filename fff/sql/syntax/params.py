@@ -29,6 +29,18 @@ class Marker(Struct, frozen=True):
     span: Span
 
 
+class NoValueError(UsageError):
+    """A parameter has no value. The advice is for a command line."""
+
+    def __init__(self, name: str, beside: str) -> None:
+        super().__init__(f"parameter :{name} has no value", hint=f"give it one with -p {name}=VALUE{beside}")
+        self.name, self.beside = name, beside
+
+    def advise_program(self) -> None:
+        """Advise who has written the call in Python."""
+        self.hint = f"give it one in the mapping behind the SQL: {{{self.name!r}: …}}{self.beside}"
+
+
 def markers(statement: Statement) -> tuple[Marker, ...]:
     """Every `:name` of a statement, in order."""
     markers_read = []
@@ -59,8 +71,7 @@ def check(statement: Statement) -> None:
             spare = [one for one in params if one not in used]
             close = difflib.get_close_matches(name, spare, n=1) or spare
             beside = f": {close[0]} has one, and the SQL has no :{close[0]}" if close else ""
-            hint = f"give it one with -p {name}=VALUE{beside}"
-            raise UsageError(f"parameter :{name} has no value", hint=hint)
+            raise NoValueError(name, beside)
     for name in params:
         if name not in used:
             raise unused(name, used)
