@@ -139,15 +139,13 @@ def find_table(
             hint = f"{tables[0].unfinished}\n  then take `unfinished` out of its spec"
             raise statement.error(f"table {name} is a draft, and cannot be asked yet", span, hint=hint)
         return tables[0]
-    unread = catalog.unread()
-    elsewhere = (
-        f"{' and '.join(unread[:3])}{' and others' if len(unread) > 3 else ''} in this folder may have it, and nothing reads it: -s {unread[0]}"
-        if unread
-        else ""
-    )
+    elsewhere = _elsewhere(catalog)
     if tables:
         names = ", ".join(sorted(qualified(table.source, table.name) for table in tables))
-        hint = "\n  ".join(filter(None, ("write source.table", elsewhere)))
+        # Of the bundled tables alone none may be the one that is meant.
+        own = catalog.own_tables()
+        known = elsewhere if not any(table in own for table in tables) else ""
+        hint = "\n  ".join(filter(None, ("write source.table", known)))
         raise statement.error(f"table {name} is ambiguous: {names}", span, hint=hint)
     if len(parts) > 1 and catalog.find([name], offered=False):
         raise statement.error(
@@ -162,9 +160,18 @@ def find_table(
             absent += "\n  a backslash makes the next character another: write / or \\\\"
         raise statement.error(f"unknown table {name}", span, hint=absent)
     hint = f"did you mean {' or '.join(close)}?" if close else absent or _WHERE_TABLES_COME_FROM
-    if unread:
+    if elsewhere:
         hint = f"{hint}\n  {elsewhere}" if close else elsewhere
     raise statement.error(f"unknown table {name}", span, hint=hint)
+
+
+def _elsewhere(catalog: Catalog) -> str:
+    """Where a table may be that is not in the catalog; empty where no file is known."""
+    unread = catalog.unread()
+    if not unread:
+        return ""
+    files = " and ".join(unread[:3]) + (" and others" if len(unread) > 3 else "")
+    return f"{files} in this folder may have it, and nothing reads it: -s {unread[0]}"
 
 
 def is_call(table: Table | None, alias: str) -> bool:
