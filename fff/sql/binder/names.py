@@ -24,6 +24,12 @@ _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 _CASTS = frozenset({"bigint", "binary", "decimal", "smallint", "tinyint"})
 #: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
 _GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
+#: What stands before the name of a file, and what is piped in.
+_FILES = frozenset({"csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel", "local", "stdin"})
+_FILES_HINT = (
+    "those of the machine that runs statements are, with `fff serve --local-files` or local_files=True in Python;"
+    " specs can name files everywhere"
+)
 _WHERE_TABLES_COME_FROM = (
     "tables come from the files given with -s, FFF_SOURCES, ./fff.yaml, ./sources/ and the bundled catalog; "
     "`fff source list` shows them"
@@ -151,6 +157,8 @@ def find_table(
         raise statement.error(
             f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
         )
+    if not catalog.local_files and _means_file(parts):
+        raise statement.error(f"unknown table {name}: no files are read here", span, hint=_FILES_HINT)
     close = [qualified(*one.split(".", 1)) for one in catalog.suggest(name) or catalog.suggest(parts[-1])]
     absent = _absent(parts, catalog)
     if absent is not None and (
@@ -163,6 +171,11 @@ def find_table(
     if elsewhere:
         hint = f"{hint}\n  {elsewhere}" if close else elsewhere
     raise statement.error(f"unknown table {name}", span, hint=hint)
+
+
+def _means_file(parts: Sequence[str]) -> bool:
+    """Whether a name that is no table's would be a file's, or what is piped in, where files are read."""
+    return parts[0].lower() in _FILES or (len(parts) == 1 and re.search(r"[./*]", parts[0]) is not None)
 
 
 def _elsewhere(catalog: Catalog) -> str:
