@@ -400,6 +400,8 @@ def _usage(error: Exception) -> int:
         if context is not None and name in _names(_of_query()):
             next_step = "write it behind that" if path == "fff" else "leave it out"
             text = f"{path} has no {name}, which is for fff query: {next_step}"
+        if re.match(r"--\s", name) and "--file" in _names(getattr(context, "command", None)):
+            text = "SQL that begins with a comment looks like an option: write -- before it, or use -f FILE or -f -"
     if "unexpected extra argument" in text and {"-f", "--file"} <= _names(getattr(context, "command", None)):
         text = f'{text}: put the SQL into quotes, as in {path} "SELECT …"'
     if re.match(r"No such command '(select|with|from|values|[^']* )", text, re.IGNORECASE):

@@ -94,7 +94,7 @@ def test_a_key_tells_what_has_changed_and_a_command_gets_it(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with Moving([A, B], [(1, "ONE"), C]).serving(here):
-        assert watched("--key", "id", "-q", "-o", "ndjson", "--run", "cat > got.ndjson", times=2) == 0
+        assert watched("--key", "ID", "-q", "-o", "ndjson", "--run", "cat > got.ndjson", times=2) == 0
     shown = capfd.readouterr()
     expected = [
         {"change": "-", "id": 2, "name": "two"},
@@ -170,7 +170,7 @@ def test_what_is_partial_is_not_compared(here: Path, capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--key", "ID"], "the result has no column 'ID' to tell rows apart by"),
+        (["--key", "no"], "the result has no column 'no' to tell rows apart by"),
         (["-o", "parquet"], "changes are not written as parquet"),
         (["--every", "soon"], "not a time such as 30s, 5m, 1h or 1d"),
     ],

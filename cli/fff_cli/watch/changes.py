@@ -15,6 +15,7 @@ import pyarrow as pa
 from fff.access.disk.folder import private
 from fff.errors import UsageError
 from fff.schema import distinct_names
+from fff_cli.output.adding import spelled
 
 COME, GONE, CHANGED = "+", "-", "~"
 
@@ -40,6 +41,7 @@ def compared(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> Changes:
 
     Raises UsageError: there is no such column.
     """
+    keys = spelled(keys, after.schema.names)
     for key in keys:
         if key not in after.schema.names:
             raise UsageError(
