@@ -26,6 +26,8 @@ class Catalog:
     adapters: list[SourceAdapter] = field(default_factory=list)
     #: Tells files that look like specs and were not read, for whoever misses a table.
     unread: Callable[[], list[str]] = list
+    #: Whether statements may name files of this machine; where they may, sources know them.
+    local_files: bool = True
     #: Gives the specs it was read from, but those that are bundled.
     specs: Callable[[], list[SpecText]] = list
     #: Tells what tables offered sources have, in lower case; those it does not know are read.

@@ -29,7 +29,7 @@ from fff_cli.output.formats import NdjsonWriter, Writer, writer
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
 from fff_cli.run.account import closing_lines
 from fff_cli.run.interrupts import Interrupts
-from fff_cli.run.progress import say, say_error
+from fff_cli.run.progress import say, say_error, say_words
 from fff_cli.run.state import state_folder
 from fff_cli.watch.changes import Changes, LastResult, compared
 
@@ -75,6 +75,7 @@ class _Rounds:
         self._params = parse_params(arguments.params)
         places = [str(Path(source).resolve()) for source in arguments.sources] or [str(Path.cwd())]
         self._last = LastResult(state_folder(), [list(self._texts), list(arguments.params), places])
+        self._warned = False
         self._target = StandardOutput()
         self._out: Writer | None = None
         self._screen = output_screen()
@@ -146,7 +147,18 @@ class _Rounds:
                 self._write(changes.rows)
                 if self._watch.command is not None:
                     await self._call(self._watch.command, changes.rows)
-        self._last.write(now)
+        self._keep(now)
+
+    def _keep(self, now: pa.Table) -> None:
+        """For the next round and, where that can be, for the next watch; that it cannot be is told once."""
+        why = self._last.write(now)
+        if why is None or self._warned or self._arguments.quiet:
+            return
+        self._warned = True
+        say_words(
+            f"warning: the last result cannot be kept for a watch that is started later ({why}):"
+            " set XDG_STATE_HOME to a folder of yours with room in it"
+        )
 
     def _tell(self, text: str) -> None:
         if not self._arguments.quiet:

@@ -123,7 +123,8 @@ def constant_of_value(value: object) -> Constant | None:
     if isinstance(value, bool):
         return Constant("boolean", value)
     if isinstance(value, int):
-        return Constant("integer", value) if value in _LONG else _decimal(Decimal(value))
+        plain = int(value)  # of a class of its own, each number of a range would be compared with it
+        return Constant("integer", plain) if plain in _LONG else _decimal(Decimal(plain))
     if isinstance(value, float):
         return Constant("double", value) if math.isfinite(value) else None
     if isinstance(value, Decimal):

@@ -1,19 +1,65 @@
-"""Values of parameters that come as text, from a command line or from options: text to typed value."""
+"""Values of parameters: those that come as text, from a command line or from options, and those of other libraries."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
 
 from fff.errors import UsageError
+from fff.schema import MOST_DIGITS
 
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9]\d*)")
 _DECIMAL = re.compile(r"[+-]?(?:0|[1-9]\d*)?\.\d+")
 _DOUBLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_BEYOND_NUMBERS = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
+
+
+class BigInt(int):
+    """A whole number of SQL's type bigint, however small it is: without it one that fits is an int."""
+
+
+def plain(name: str, value: object) -> object:
+    """The Python value of a scalar of numpy, pandas or Arrow, which neither SQL's literals nor the engine know.
+
+    Raises UsageError: it is finer than SQL's types.
+    """
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    kind = type(value)
+    if kind.__module__.startswith("pandas.") and kind.__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, np.datetime64):
+        micros = value.astype("datetime64[us]")
+        if micros != value and not np.isnat(value):
+            raise _too_fine(name, value)
+        return (
+            micros.item()
+            if np.datetime_data(value)[0] not in "YMWD"
+            else value.astype("datetime64[D]").item()
+        )
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dt.datetime) and hasattr(value, "to_pydatetime"):  # a Timestamp of pandas
+        if getattr(value, "nanosecond", 0):
+            raise _too_fine(name, value)
+        return value.to_pydatetime()
+    if isinstance(value, int) and not isinstance(value, bool | BigInt):
+        return int(value)  # members of IntEnum are whole numbers, too
+    return value
+
+
+def _too_fine(name: str, value: object) -> UsageError:
+    return UsageError(f"parameter {name} is {value}: SQL has microseconds", hint="round it")
 
 
 def inferred(text: str) -> object:
@@ -40,7 +86,7 @@ def typed(what: str, kind: str, text: str) -> object:
         return None
     try:
         return convert(text)
-    except (ValueError, InvalidOperation) as error:
+    except (ValueError, OverflowError) as error:
         name = f"{'an' if kind.lower() == 'int' else 'a'} {kind.lower()}"
         hint = f"one is written {_WRITTEN[kind.lower()]}"
         raise UsageError(f"{what}: {text!r} is not {name}", hint=hint) from error
@@ -53,9 +99,50 @@ def boolean_of(text: str) -> bool:
     return text.lower() == "true"
 
 
+def _int(text: str) -> int:
+    return _whole(text, 32)
+
+
+def _bigint(text: str) -> int:
+    return BigInt(_whole(text, 64))
+
+
+def _whole(text: str, bits: int) -> int:
+    """Digits alone: Python would take 1_000, and numbers of any size. Raises ValueError."""
+    value = int(text) if _WHOLE.fullmatch(text) else None
+    if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(text)
+    return value
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if not _BEYOND_NUMBERS.fullmatch(text) and not (_NUMBER.fullmatch(text) and math.isfinite(value)):
+        raise ValueError(text)
+    return value
+
+
+def _decimal(text: str) -> Decimal:
+    """A number that Spark's widest decimal holds: neither NaN nor one of more digits. Raises ValueError."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    _, digits, exponent = (value := Decimal(text)).as_tuple()
+    assert isinstance(exponent, int)
+    if max(len(digits) + max(exponent, 0), -exponent) > MOST_DIGITS:
+        raise ValueError(text)
+    return value
+
+
 def _timestamp(text: str) -> dt.datetime:
     moment = dt.datetime.fromisoformat(text)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+    return moment.astimezone(dt.UTC) if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+
+
+def _timestamp_ntz(text: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError(text)
+    return moment
 
 
 _WRITTEN = {
@@ -67,12 +154,12 @@ _WRITTEN = {
 }
 _TYPES: dict[str, Callable[[str], object]] = {
     "string": str,
-    "int": int,
-    "bigint": int,
-    "double": float,
-    "decimal": Decimal,
+    "int": _int,
+    "bigint": _bigint,
+    "double": _double,
+    "decimal": _decimal,
     "boolean": boolean_of,
     "date": dt.date.fromisoformat,
     "timestamp": _timestamp,
-    "timestamp_ntz": dt.datetime.fromisoformat,
+    "timestamp_ntz": _timestamp_ntz,
 }
