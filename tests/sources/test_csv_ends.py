@@ -14,7 +14,7 @@ from aiohttp import web
 
 from fff.errors import SourceError
 from fff_sources.http.response import streaming
-from fff_sources.http.response.csv_text import head_of, header_of, read_cells, without_rows
+from fff_sources.http.response.text.csv_text import head_of, header_of, read_cells, without_rows
 from fff_sources.load import lint
 from tests.sources.arriving import cut, dribbling
 from tests.sources.reading import Reader

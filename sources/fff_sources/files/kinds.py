@@ -16,9 +16,9 @@ from fff.schema import nearest
 from fff_sources.http.columnar import read_schema, spelled
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
-from fff_sources.http.response.csv_text import header_of, read_cells
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.streaming import Piece
+from fff_sources.http.response.text.csv_text import header_of, read_cells
 from fff_sources.http.spec import spec
 
 #: Tried in this order; a column has the first type whose pattern all its values match.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,19 +16,18 @@ from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.columnar import read_columns, spelled
 from fff_sources.http.diagnosis import Explained, NoRecordsError
-from fff_sources.http.response.csv_text import (
-    begins_with_types,
-    charset_of,
-    header_of,
-    newlines,
-    read_cells,
-    uncommented,
-    without_rows,
-)
 from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
 from fff_sources.http.response.records import Origin, RecordDecoder
+from fff_sources.http.response.text.csv_text import (
+    begins_with_types,
+    header_of,
+    newlines,
+    read_cells,
+    without_rows,
+)
+from fff_sources.http.response.text.in_utf8 import MARKUP, is_blank, text_of
 from fff_sources.http.shaping import (
     by_position,
     entries,
@@ -38,6 +36,7 @@ from fff_sources.http.shaping import (
     listed,
     named_rows,
     rows_of,
+    spread,
 )
 
 _BLOCK = 4_000  # records that are taken apart at a time, where they need care
@@ -46,8 +45,6 @@ _LOOKED_AT = 2**16  # bytes of an answer that are looked at to show some of it
 _SHOWN = 200  # characters of it that are shown
 _SMALL = 2**16  # bytes below which it has no more records than are handed on at a time
 _MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is around them is read
-_NO_CONTENT = 204
-_NULL = 200  # bytes in which null may stand
 _LARGE = 2**21  # bytes from which a body is read in blocks
 
 
@@ -278,32 +275,13 @@ class BodyDecoder:
 
     def text(self, answer: Response) -> bytes:
         """The body in UTF-8, for formats made of text; JSON for those that are read as JSON."""
-        if self._form.name not in ("xml", "html_table"):
-            return self._text(answer)
-        if self._markup is None or self._markup[0] is not answer:
-            self._markup = (
-                answer,
-                self._text(answer),
-            )  # the records are read of it, and what stands around them
-        return self._markup[1]
-
-    def _text(self, answer: Response) -> bytes:
-        body = answer.body
-        if is_blank(body):
-            return b""
-        charset = self._form.encoding or charset_of(answer.headers)
-        if charset is not None:
-            text = body.decode(charset)
-            if self._form.name == "xml":  # what the document says of its own encoding no longer holds
-                return _xml(text)
-            body = text.removeprefix("\ufeff").encode()
-        elif body.startswith(codecs.BOM_UTF8):
-            body = body[3:]
-        if self._form.name == "xml":
-            return _xml(body)
-        if self._form.name == "html_table":
-            return _html_tables(body.decode())
-        return body if self._form.comment is None else uncommented(body, self._form.comment.encode())
+        form = self._form
+        if form.name in MARKUP and self._markup is not None and self._markup[0] is answer:
+            return self._markup[1]
+        text = text_of(answer, form.name, form.encoding, form.comment)
+        if form.name in MARKUP:  # the records are read of it, and what stands around them
+            self._markup = answer, text
+        return text
 
     @property
     def members(self) -> frozenset[str]:
@@ -401,7 +379,8 @@ class BodyDecoder:
             many = next(i for i, step in enumerate(selector.steps) if step.kind not in ("name", "index"))
             place = first(place, JsonPath(selector.text, selector.steps[:many]))
             if place is not None and kind_of(place) != "n":
-                return join(walk(place, JsonPath(selector.text, selector.steps[many:])))
+                places = walk(place, JsonPath(selector.text, selector.steps[many:]))
+                return join(spread(places) if self._form.name == "xml" else places)
         if place is None:
             decode(opened.text)  # a login page is not even JSON
             if self._form.may_lack or (
@@ -466,18 +445,6 @@ class BodyDecoder:
         return DecodedBlock(batch_of(self._decoder.columns, arrays, table.num_rows), table.num_rows)
 
 
-def _xml(body: bytes | str) -> bytes:
-    from fff_sources.http.response.markup import xml_value  # noqa: PLC0415 - few sources answer so
-
-    return encode(xml_value(body))
-
-
-def _html_tables(text: str) -> bytes:
-    from fff_sources.http.response.markup import html_tables  # noqa: PLC0415 - few sources answer so
-
-    return encode(html_tables(text))
-
-
 def _check_lines(lines: Sequence[bytes], start: int) -> None:
     """Name the line that is no JSON; cheap for sound lines, and joined lines would hide where the damage is."""
     for number, line in enumerate(lines):
@@ -485,16 +452,3 @@ def _check_lines(lines: Sequence[bytes], start: int) -> None:
             decode(line, type=Raw)
         except MalformedJSON as error:
             raise MalformedJSON(f"line {start + number + 1}: {error}") from error
-
-
-def is_blank(body: bytes) -> bool:
-    """Whether there is nothing, or white space alone; found out without a copy, as bodies may be large."""
-    return not body or body.isspace()
-
-
-def lacks_a_body(response: Response, form: str, *, is_scan: bool) -> bool:
-    """Nothing where even no rows are some bytes, or null of a scan: as an end, it would lose what follows."""
-    if response.status == _NO_CONTENT or form == "ndjson":
-        return False
-    null = is_scan and form == "json" and response.body[:_NULL].strip() == b"null"
-    return is_blank(response.body) or null

@@ -14,9 +14,9 @@ from fff.web.types import Response
 from fff_sources.http.columnar import read_schema
 from fff_sources.http.diagnosis import TooManyColumnsError
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
-from fff_sources.http.response.csv_text import header_of
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import kind_of
+from fff_sources.http.response.text.csv_text import header_of
 
 T = TypeVar("T")
 

@@ -349,8 +349,9 @@ class RecordDecoder:
 
 
 def _top(path: JsonPath) -> str | None:
-    """The member of the record a path starts at; None where it names the record itself or an element of it."""
-    return path.steps[0].name if path.steps and path.steps[0].kind == "name" else None
+    """The member of the record a path starts at; None where it names the record itself, an element or its text."""
+    step = path.steps[0] if path.steps else None
+    return step.name if step is not None and step.kind == "name" and not step.lone else None
 
 
 # ---------------------------------------------------------------------------------------------- careful route

@@ -20,7 +20,7 @@ import numpy as np
 from fff.errors import SourceError
 from fff.structs import Struct
 from fff.web.types import Response
-from fff_sources.http.response.csv_text import charset_of, head_of, newlines, uncommented
+from fff_sources.http.response.text.csv_text import charset_of, head_of, newlines, uncommented
 
 #: What gzip files begin with.
 GZIP = b"\x1f\x8b"

@@ -6,6 +6,7 @@ import html.parser
 import xml.etree.ElementTree as ET
 from typing import Any
 
+from fff_sources.http.response.jsonpath import TEXT
 from fff_sources.http.shaping import MalformedMarkupError
 
 
@@ -13,7 +14,8 @@ def xml_value(body: bytes | str) -> dict[str, Any]:
     """An XML document as `{root: value}`.
 
     An element is its text when it has nothing else, otherwise an object of its attributes (as `@name`), its
-    text (as `#text`) and its children; children of one name become a list. Namespaces are left out.
+    own text (as `#text`, also what stands between and behind its children) and its children; children of one
+    name become a list. Namespaces are left out.
     """
     if _declares_entities(body):
         raise MalformedMarkupError("XML that declares entities is not read")
@@ -47,12 +49,12 @@ def _local(tag: str) -> str:
 
 
 def _element(element: ET.Element) -> Any:
-    text = (element.text or "").strip()
+    text = "".join((element.text or "", *(child.tail or "" for child in element))).strip()
     if not len(element) and not element.attrib:
         return text or None
     value: dict[str, Any] = {f"@{_local(name)}": content for name, content in element.attrib.items()}
     if text:
-        value["#text"] = text
+        value[TEXT] = text
     children: dict[str, list[Any]] = {}
     for child in element:
         children.setdefault(_local(child.tag), []).append(_element(child))
