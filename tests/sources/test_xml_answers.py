@@ -15,7 +15,7 @@ IDS = "id: {type: string, path: '@id'}"
 
 
 async def answered(
-    serve: Serve, read: Read, body: str, columns: str, selector: str, more: str = ""
+    serve: Serve, read: Read, body: str, columns: str, selector: str, *, more: str = ""
 ) -> Reader:
     async def handler(_: web.Request) -> web.Response:
         return web.Response(text=body, content_type="application/xml")
@@ -105,7 +105,7 @@ async def test_no_text_of_mixed_content_is_lost(serve: Serve, read: Read) -> Non
 
 async def test_what_an_answer_says_of_itself_once(serve: Serve, read: Read) -> None:
     rule = ", on_response: [{path: 'r.error[*].code', equals: none, action: empty}]"
-    reader = await answered(serve, read, "<r><error><code>none</code></error></r>", IDS, "r.i", rule)
+    reader = await answered(serve, read, "<r><error><code>none</code></error></r>", IDS, "r.i", more=rule)
     assert await reader.scan("t") == []
 
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from fff.web.body import BodyError, BodyReader
 from fff.web.types import HostPolicy
-from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode
+from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode, join
 from fff_sources.http.response.jsonpath import JsonPath, Step, first, kind_of, parse_path, walk
 from fff_sources.http.spec import spec
 
@@ -83,6 +83,16 @@ def entries(records: Raw | bytes, members: frozenset[str]) -> bytes:
             inner = decode(raw, type=dict[str, Raw]) if kind_of(raw) == "{" else {VALUE: raw}
             rows.append(dict(inner) if wanted and wanted.isdisjoint(inner) else {**inner, KEY: key})
     return encode(rows)
+
+
+def whole_rows(records: Raw | bytes) -> tuple[Raw | bytes, list[str]]:
+    """The records of a table of HTML, and what is wrong with those that are none, by their numbers."""
+    rows = decode(records, type=list[Raw])
+    whole = [row for row in rows if kind_of(row) == "{"]
+    if len(whole) == len(rows):
+        return records, []
+    told = [f"row {at}: {decode(row)}" for at, row in enumerate(rows, 1) if kind_of(row) != "{"]
+    return join(whole), told
 
 
 class OtherNumberError(ValueError):

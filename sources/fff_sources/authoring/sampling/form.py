@@ -121,7 +121,8 @@ def _content(response: Response, client: WebClient) -> Content:
         ) from None  # the cause would show the answer as it came
     if form == "html_table" and value:
         number = max(range(len(value)), key=lambda index: len(value[index]))
-        rows = Shape(f"[{number}]", value[number], sure=len(value) == 1)
+        records = [row for row in value[number] if isinstance(row, dict)]  # the others are no whole rows
+        rows = Shape(f"[{number}]", records, sure=len(value) == 1)
         return Content(form, value, encoding=encoding, shape=rows)
     return Content(form, value, encoding=encoding, adapter=_adapter(value))
 

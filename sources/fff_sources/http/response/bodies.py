@@ -29,6 +29,7 @@ from fff_sources.http.response.text.csv_text import (
 )
 from fff_sources.http.response.text.in_utf8 import MARKUP, is_blank, text_of
 from fff_sources.http.shaping import (
+    MalformedMarkupError,
     by_position,
     entries,
     exploded,
@@ -37,6 +38,7 @@ from fff_sources.http.shaping import (
     named_rows,
     rows_of,
     spread,
+    whole_rows,
 )
 
 _BLOCK = 4_000  # records that are taken apart at a time, where they need care
@@ -94,6 +96,7 @@ class _Part(Struct, frozen=True):
     before: int = 0
     counted: int | None = None  # of the source's own records, where these were made of them
     rows: Batch | None = None  # where they have been read
+    ragged: int = 0  # rows beside them that are none
 
     def records(self) -> Raw | bytes:
         """A JSON array, which lines make if each is sound."""
@@ -245,6 +248,10 @@ class BodyDecoder:
                                 own, counted = counted, 0
                             yield DecodedBlock(block, own)
                         origin = origin.after(count)
+                    if part.ragged:
+                        yield DecodedBlock(
+                            self._decoder.without_ragged(part.ragged, meter, origin), part.ragged
+                        )
 
     def _read(
         self, part: _Part, meter: AccessMeter, origin: Origin, fill: Mapping[str, object] | None
@@ -355,7 +362,10 @@ class BodyDecoder:
         if self._form.name == "xml" and self._listed:
             records = listed(records, self._listed)
         if not self._form.explode:
-            yield _Part(records, rows=opened.rows)
+            records, ragged = whole_rows(records) if self._form.name == "html_table" else (records, [])
+            if ragged and not self._decoder.leaves_out:
+                raise MalformedMarkupError(ragged[0])
+            yield _Part(records, rows=opened.rows, ragged=len(ragged))
             return
         whole = decode(records, type=list[Raw])
         yield _Part(exploded(whole, self._form.explode), counted=len(whole))

@@ -4,8 +4,9 @@ In: the bytes of a body.
 Out: cells of CSV as columns of strings; XML and tables of HTML as JSON.
 
     csv_text      CSV as text: where its rows are, and its cells as columns of strings
+    html_table    Tables of HTML as records: each value in the columns and rows that its cell spans
     in_utf8       Bodies of text in UTF-8; of XML and HTML, which are read like JSON, as JSON.
-    markup        XML and HTML tables as plain data, to be read like JSON
+    markup        XML as plain data, to be read like JSON
 
 The words are explained in docs/glossary.md.
 """

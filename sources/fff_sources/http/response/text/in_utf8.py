@@ -44,7 +44,7 @@ def _xml(body: bytes | str) -> bytes:
 
 
 def _html_tables(text: str) -> bytes:
-    from fff_sources.http.response.text.markup import html_tables  # noqa: PLC0415 - few sources answer so
+    from fff_sources.http.response.text.html_table import html_tables  # noqa: PLC0415 - few sources answer so
 
     return encode(html_tables(text))
 
