@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_every_end_inside_of_quotes_is_noticed_and_no_other() -> None:
             assert table.num_rows == len(rows) - 1
             whole += 1
         try:
-            read_cells(part, ",", ["n", "word"], ["n", "word"], left_out=[])
+            read_cells(part, ",", ["n", "word"], ["n", "word"], left_out=Counter())
         except pa.ArrowInvalid:
             assert inside
         else:

@@ -15,6 +15,7 @@ from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import GZIP
+from fff_sources.http.response.text.csv_text import BEHIND_A_QUOTE
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
@@ -40,8 +41,8 @@ class TooManyColumnsError(Exception):
     """An answer has more columns than a table may have that nothing declares."""
 
 
-#: In what the reader of CSV says of a row with more or fewer cells than the header.
-_RAGGED = " columns, got "
+#: In what the readers of CSV and of tables say of a row that can be left out.
+_OF_A_ROW = (" columns, got ", BEHIND_A_QUOTE)
 
 
 class NoRecordsError(Exception):
@@ -70,7 +71,7 @@ class Explained:
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
                 local = "://" not in self._answer.url
                 problem, hint = diagnosis(body, name, self._encoding, str(error), local=local)
-                if problem is None and _RAGGED in str(error):
+                if problem is None and any(words in str(error) for words in _OF_A_ROW):
                     hint = (
                         "correct the row, or leave such rows out, counted: on_bad_record: skip on the table"
                     )

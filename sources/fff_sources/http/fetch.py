@@ -376,6 +376,7 @@ class Reading(Struct, dict=True):
             origin=self._origin(piece.response.url),
             fill=self.fill,
             line=piece.line,
+            sound=piece.sound,
             missed=self.declared,
             opened=opened,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode,
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
 from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.response.text.csv_text import (
+    RAGGED,
     begins_with_types,
     header_of,
     newlines,
@@ -218,20 +220,21 @@ class BodyDecoder:
         origin: Origin,
         fill: Mapping[str, object] | None = None,
         line: int = 0,
+        sound: bool = False,
         missed: bool = False,
         opened: Opened | None = None,
     ) -> Iterator[DecodedBlock]:
         """The records of an answer, in order; `line` is how many lines stand before a part of one. Raises SourceError for a malformed body or a bad record.
 
-        `missed`: the meter is to tell of columns that no record has anything for; `opened`: the answer, where
-        it is open.
+        `sound`: quotes are known to stand around whole cells; `missed`: the meter is to tell of columns that
+        no record has anything for; `opened`: the answer, where it is open.
         """
         if is_blank(answer.body):
             return
         with self.explained(answer, origin):
             if self._form.name == "csv":
                 body = self.text(answer) if line else self.table_text(answer)
-                yield from self._csv(body, meter, origin, fill or {}, first=line < 2)
+                yield from self._csv(body, meter, origin, fill or {}, first=line < 2, sound=sound)
             elif self._form.name == "parquet":
                 yield self._parquet(answer.body)
             else:
@@ -250,7 +253,7 @@ class BodyDecoder:
                         origin = origin.after(count)
                     if part.ragged:
                         yield DecodedBlock(
-                            self._decoder.without_ragged(part.ragged, meter, origin), part.ragged
+                            self._decoder.without(part.ragged, RAGGED, meter, origin), part.ragged
                         )
 
     def _read(
@@ -415,7 +418,14 @@ class BodyDecoder:
         return without_rows(body, self._form.skip_rows) if self._form.skip_rows else body
 
     def _csv(
-        self, body: bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object], *, first: bool
+        self,
+        body: bytes,
+        meter: AccessMeter,
+        origin: Origin,
+        fill: Mapping[str, object],
+        *,
+        first: bool,
+        sound: bool,
     ) -> Iterator[DecodedBlock]:
         header = header_of(body, self._form.delimiter)
         written = ((column.field.name, column.path.steps[0].name) for column in self._decoder.columns)
@@ -432,8 +442,10 @@ class BodyDecoder:
                 "the row below the header tells the types of columns (USGS RDB) and is no data",
                 "declare skip_rows: 1",
             )
-        ragged: list[str] | None = [] if self._decoder.leaves_out else None
-        table = read_cells(body, self._form.delimiter, header, names, before=origin.start, left_out=ragged)
+        left_out = Counter[str]() if self._decoder.leaves_out else None
+        table = read_cells(
+            body, self._form.delimiter, header, names, before=origin.start, left_out=left_out, sound=sound
+        )
         for chunk in table.to_batches(max_chunksize=_ROWS):
             cells = [
                 None if name in known else chunk.column(chunk.schema.get_field_index(name))
@@ -442,8 +454,8 @@ class BodyDecoder:
             rows = self._decoder.from_texts(cells, chunk.num_rows, meter=meter, origin=origin, fill=fill)
             yield DecodedBlock(rows, chunk.num_rows)
             origin = origin.after(chunk.num_rows)
-        if ragged:
-            yield DecodedBlock(self._decoder.without_ragged(len(ragged), meter, origin), len(ragged))
+        for reason, count in (left_out or {}).items():
+            yield DecodedBlock(self._decoder.without(count, reason, meter, origin), count)
 
     def _parquet(self, body: bytes) -> DecodedBlock:
         names = [column.path.steps[0].name for column in self._decoder.columns]

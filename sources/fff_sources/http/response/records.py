@@ -120,11 +120,10 @@ class RecordDecoder:
         """Whether what is no record at all is left out, and counted."""
         return self._on_bad != "fail"
 
-    def without_ragged(self, count: int, meter: AccessMeter, origin: Origin) -> Batch:
-        """No rows, of so many that had more or fewer cells than the header."""
+    def without(self, count: int, reason: str, meter: AccessMeter, origin: Origin) -> Batch:
+        """No rows, of so many whose cells are not those of a record."""
         meter.bad_records += count
-        text = f"{origin.source}.{origin.table}: a row with more or fewer cells than the header was left out"
-        meter.warn(text, count)
+        meter.warn(f"{origin.source}.{origin.table}: a row with {reason} was left out", count)
         return self.empty()
 
     def decode(

@@ -3,6 +3,7 @@
 In: the bytes of a body.
 Out: cells of CSV as columns of strings; XML and tables of HTML as JSON.
 
+    csv_quotes    Quotes in CSV: whether they stand around whole cells, and rows in which text goes on
     csv_text      CSV as text: where its rows are, and its cells as columns of strings
     html_table    Tables of HTML as records: each value in the columns and rows that its cell spans
     in_utf8       Bodies of text in UTF-8; of XML and HTML, which are read like JSON, as JSON.
