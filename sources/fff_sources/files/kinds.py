@@ -65,6 +65,11 @@ class FileColumns:
         else:
             infer.note_members(self._members, body, response, piece.line)
 
+    @property
+    def is_bare_line(self) -> bool:
+        """Whether what came is CSV of one column and no row, as a message would be."""
+        return self._cells.is_bare_line
+
     def columns(self) -> dict[str, str]:
         """What came so far; empty where there are no records."""
         return self._columns or self._cells.columns() or infer.types_of(self._members)
@@ -95,6 +100,11 @@ class CsvColumns:
             if len(values):
                 self._valued.add(name)
                 self._kinds[name] = [kind for kind in kinds if _all_are(values, kind)]
+
+    @property
+    def is_bare_line(self) -> bool:
+        """Whether there is one name and no row."""
+        return len(self._kinds) == 1 and not self._rows
 
     def columns(self) -> dict[str, str]:
         """Names and types; a column without a value is text."""

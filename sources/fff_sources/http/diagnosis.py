@@ -16,12 +16,10 @@ from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import GZIP
 from fff_sources.http.response.text.csv_text import BEHIND_A_QUOTE
+from fff_sources.http.response.text.others import begins_like_html, is_json, is_xml
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
-_BEGINS_LIKE_HTML = re.compile(
-    rb"\s*(?:(?:<!--.*?-->|<\?xml[^>]*>)\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
-)
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
 #: Formats as answers call them.
@@ -43,6 +41,17 @@ class TooManyColumnsError(Exception):
 
 #: In what the readers of CSV and of tables say of a row that can be left out.
 _OF_A_ROW = (" columns, got ", BEHIND_A_QUOTE)
+
+
+class BareLineError(Exception):
+    """CSV whose columns nobody declares is one name and no row; its argument is the name."""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """What is wrong, and what to do."""
+        text = shown(self.args[0])
+        message = f"the answer is one line without a delimiter, which may be a message: {text.strip()!r}"
+        return message, "where it is the only column of a table without rows, declare it under columns"
 
 
 class NoRecordsError(Exception):
@@ -87,6 +96,8 @@ class Explained:
                 members = origin.redact(members_told(body))
                 hint = f"data_selector must name the place of the records in the answer, which {members}begins {text}"
                 return origin.error(str(error), hint)
+            case BareLineError():
+                return origin.error(*error.told)
             case OtherNumberError():
                 return origin.error(str(error), "leave out answers: by_position, or make batch.size smaller")
             case TooManyColumnsError():
@@ -109,7 +120,7 @@ def diagnosis(
     """
     place = "in a spec of `type: files`" if local else "of the answer in the endpoint"
     head = body[:_LOOKED_AT]
-    if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
+    if begins_like_html(body) and form != "html_table":
         titled = _TITLE.search(head)
         title = " ".join(html.unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
         title = "".join(char if char.isprintable() else " " for char in title)[:_TITLE_WIDTH]
@@ -124,7 +135,12 @@ def diagnosis(
             "it is not in UTF-8",
             f"declare the encoding {place}: encoding: latin-1 (or windows-1252, utf-16, …)",
         )
-    if form == "json" and head.lstrip().startswith(b"<"):
+    if form == "csv" and is_json(body):
+        return (
+            f"it is JSON, which begins {shown(head.decode('utf-8', 'replace'))}",
+            f"an error may be told so; where it is what the source answers, declare format: json {place}",
+        )
+    if (form == "json" and head.lstrip().startswith(b"<")) or (form == "csv" and is_xml(body)):
         return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"
     if form == "json" and "truncated" in error:
         return (

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from fff_sources.http.response.text.csv_quotes import FaultyRow, faulty_rows
+from fff_sources.http.response.text.others import in_place_of_lines
 
 #: Put behind a text as one more row: read as part of a cell it shows that the text ends inside of quotes.
 _END = "\x1eend\x1e"
@@ -27,13 +28,20 @@ _SHOWN = 200  # bytes of a row
 #: What is said of a row whose cells are no CSV.
 BEHIND_A_QUOTE = "text behind a closing quote"
 RAGGED = "more or fewer cells than the header"
+_LINE_END = re.compile(rb"[\r\n]")
 _ROW = re.compile(r"Row #(\d+)")  # in what the reader says of a row
 #: The row of USGS RDB that tells the width and type of every column.
 _TYPES = re.compile(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE)
 
 
 def header_of(text: bytes, delimiter: str) -> list[str]:
-    """The names of the columns, the second of two `id` as `id_1`. Raises pa.ArrowInvalid where there are none."""
+    """The names of the columns, the second of two `id` as `id_1`.
+
+    Raises pa.ArrowInvalid where there are none, and for what answers in the place of CSV: its first line
+    would make as good a name as any.
+    """
+    if (other := in_place_of_lines(text)) is not None:
+        raise pa.ArrowInvalid(other)
     names: dict[str, None] = {}
     for name in _written(text, delimiter):
         unused = (f"{name}_{number}" if number else name for number in itertools.count())
@@ -189,6 +197,12 @@ def _leave_out(row: pacsv.InvalidRow, left_out: Counter[str]) -> str:
 def _parsing(text: bytes, delimiter: str) -> pacsv.ParseOptions:
     # Where no quote stands every line is a row, which need not be found out twice.
     return pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text)
+
+
+def is_bare_line(text: bytes, delimiter: str) -> bool:
+    """Whether a text is one name of a column and no row, as many a message of a server would be."""
+    line = b"" if delimiter.encode() in text else text.strip()
+    return bool(line) and _LINE_END.search(line) is None
 
 
 def uncommented(text: bytes, mark: bytes) -> bytes:
