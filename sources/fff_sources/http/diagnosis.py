@@ -29,6 +29,8 @@ _NAMED = {
     **dict.fromkeys(("application/xml", "text/xml"), "xml"),
     "application/json": "json",
 }
+#: The escape of half a surrogate pair, or of a whole one.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _TITLE_WIDTH = 80  # characters
 _SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
@@ -142,6 +144,11 @@ def diagnosis(
         )
     if (form == "json" and head.lstrip().startswith(b"<")) or (form == "csv" and is_xml(body)):
         return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"
+    if form in ("json", "ndjson") and ("truncated" in error or "surrogate" in error) and _halves(body, form):
+        return (
+            "a text in it has half a surrogate pair (such as \\ud800), which is no character",
+            "the source cuts its texts in the middle of a character: nothing but the source can mend it",
+        )
     if form == "json" and "truncated" in error:
         return (
             f"it ends in the middle, after {len(body):,} bytes",
@@ -169,6 +176,18 @@ def members_told(body: bytes) -> str:
     if not lists:
         return f"{members} (no array: data_selector: $ takes it for one record) and "
     return f"{members} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{members} and "
+
+
+def _halves(body: bytes, form: str) -> bool:
+    """Whether JSON is sound but for texts that have half of a character, which Python's reader lets pass."""
+    if _HALF.search(body) is None:
+        return False
+    try:
+        for line in [body] if form == "json" else filter(bytes.strip, body.split(b"\n")):
+            json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_utf8(body: bytes) -> bool:

@@ -372,7 +372,8 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
             items = decode(b"[" + b",".join(texts) + b"]", type=list[plain | None], strict=not lax)
         except MalformedJSON:
             items = None
-        # Lax reading takes the text "null" for a null, which it is not, and reads 9007199254740993.0 as a double.
+        # Lax reading takes the text "null" for a null, which it is not, and reads whole numbers that are
+        # written with a point as doubles.
         if items is not None and (
             not lax
             or (
