@@ -181,7 +181,7 @@ def beyond(
         return None
     if whole or not answer.records or ask.expected is not None:
         return None
-    flag = _flag(endpoint.paginator, answer)
+    flag = _flag(endpoint, answer)
     if flag is not None and flag[1] is False:
         return None
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
