@@ -119,7 +119,9 @@ class RunOptions(Struct, frozen=True):
         changed = replace(self, **options)
         if changed.deadline is not None and not (is_number(changed.deadline) and changed.deadline > 0):
             raise UsageError(f"deadline must be a positive number of seconds, not {changed.deadline!r}")
-        if changed.max_requests is not None and not (_is_whole(changed.max_requests) and changed.max_requests > 0):
+        if changed.max_requests is not None and not (
+            _is_whole(changed.max_requests) and changed.max_requests > 0
+        ):
             raise UsageError(f"max_requests must be a whole number above 0, not {changed.max_requests!r}")
         if changed.seed is not None and not _is_whole(changed.seed):
             raise UsageError(f"seed must be a whole number, not {changed.seed!r}")
@@ -131,7 +133,9 @@ class RunOptions(Struct, frozen=True):
             raise UsageError(f"prefer must be 'fast', 'balanced' or 'cheap', not {changed.prefer!r}")
         if isinstance(changed.prioritize, str):
             raise UsageError("prioritize is a list of conditions", hint="put the one into brackets")
-        if not isinstance(changed.prioritize, Sequence) or not all(isinstance(one, str) for one in changed.prioritize):
+        if not isinstance(changed.prioritize, Sequence) or not all(
+            isinstance(one, str) for one in changed.prioritize
+        ):
             raise UsageError(f"prioritize is a list of conditions, not {changed.prioritize!r}")
         budget = None if changed.budget is None else Money.parse(changed.budget)
         memory = None if changed.memory_limit is None else parse_bytes(changed.memory_limit)

@@ -9,8 +9,17 @@ import pytest
 from fff_cli.app import run as fff
 
 OPTIONS = [
-    *("--upsert --partition-by --checkpoint --record --replay --report --server --policy --prioritize".split()),
-    *("-O -o -s -f -p --spark-master --rows --memory-limit".split()),
+    *(
+        "--upsert",
+        "--partition-by",
+        "--checkpoint",
+        "--record",
+        "--replay",
+        "--report",
+        "--server",
+        "--policy",
+    ),
+    *("--prioritize", "-O", "-o", "-s", "-f", "-p", "--spark-master", "--rows", "--memory-limit"),
 ]
 
 
@@ -42,7 +51,11 @@ def test_an_empty_value_is_refused_by_the_name_of_its_option(
     ],
 )
 def test_so_are_names_in_lists_and_what_other_commands_take(
-    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert fff(words) == 2

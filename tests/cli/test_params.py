@@ -86,7 +86,14 @@ def test_what_will_not_do_is_a_usage_error(texts, said):
 @pytest.mark.parametrize(
     "param",
     [
-        *("a:int=5", "a:bigint=5", "a:bigint=-5", "a:bigint=-9223372036854775808", "a:double=5", "a:string=5"),
+        *(
+            "a:int=5",
+            "a:bigint=5",
+            "a:bigint=-5",
+            "a:bigint=-9223372036854775808",
+            "a:double=5",
+            "a:string=5",
+        ),
         *("a:boolean=true", "a:date=2020-02-29", "a:timestamp=2020-02-29T08:00+01:00"),
         "a:timestamp_ntz=2020-02-29T08:00",
     ],

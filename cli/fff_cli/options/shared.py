@@ -74,7 +74,9 @@ def refuse_empty(command: Any) -> None:
 
 def _not_empty(param: Any, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def checked(context: Any, value: Any) -> Any:
-        given = [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)]
+        given = [
+            one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)
+        ]
         names = (name for one in given for name in (one.split(",") if param.metavar == COLUMNS else [one]))
         if not all(name.strip() for name in names):
             what = "a name in it is" if all(one.strip(" ,") for one in given) else "it is"

@@ -72,7 +72,12 @@ def _retyped(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         return texts
     is_of = pa.types
     with contextlib.suppress(pa.ArrowException, ValueError, TypeError):
-        if is_of.is_integer(kind) or is_of.is_floating(kind) or is_of.is_decimal(kind) or is_of.is_boolean(kind):
+        if (
+            is_of.is_integer(kind)
+            or is_of.is_floating(kind)
+            or is_of.is_decimal(kind)
+            or is_of.is_boolean(kind)
+        ):
             return texts.cast(kind)
         if is_of.is_nested(kind):
             values = [None if text is None else json.loads(text) for text in texts.to_pylist()]

@@ -34,10 +34,10 @@ from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.scalars.clock import at_moment
 from fff.sql.syntax import params as parameters
+from fff.sql.syntax.param_types import plain
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.param_types import plain
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
 from fff.structs import Struct, field, replace

@@ -25,8 +25,8 @@ from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.plan import BlockQuery, OwnWords, SparkFilter, UpperQuery
 from fff.sql.planner.block import BlockParts
 from fff.sql.syntax import params as parameters
-from fff.sql.syntax.param_types import BigInt
 from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.param_types import BigInt
 from fff.sql.syntax.statement import Statement, TokenType, exp, quote
 from fff.structs import Struct, replace
 

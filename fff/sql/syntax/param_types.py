@@ -42,7 +42,11 @@ def plain(name: str, value: object) -> object:
         micros = value.astype("datetime64[us]")
         if micros != value and not np.isnat(value):
             raise _too_fine(name, value)
-        return micros.item() if np.datetime_data(value)[0] not in "YMWD" else value.astype("datetime64[D]").item()
+        return (
+            micros.item()
+            if np.datetime_data(value)[0] not in "YMWD"
+            else value.astype("datetime64[D]").item()
+        )
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dt.datetime) and hasattr(value, "to_pydatetime"):  # a Timestamp of pandas

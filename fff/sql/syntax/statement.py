@@ -375,7 +375,9 @@ def qualified(*names: str) -> str:
 @lru_cache(maxsize=8)
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end, and for NUL."""
-    if (nul := text.find("\0")) >= 0:  # most files with one are no text, and what reads SQL after us may stop there
+    if (
+        nul := text.find("\0")
+    ) >= 0:  # most files with one are no text, and what reads SQL after us may stop there
         raise QueryError("syntax error: NUL is no character of SQL", sql=text, span=Span(nul, nul + 1))
     try:
         return tuple(_names_told(text, _joined(text, _SPARK.tokenize(text))))
