@@ -56,7 +56,7 @@ def test_scalars_of_libraries_are_the_values_they_stand_for(given: object, meant
 
 @pytest.mark.parametrize("fine", [np.datetime64(1, "ns"), pd.Timestamp(1)])
 def test_what_is_finer_than_microseconds_is_no_value_of_sql(fine: object) -> None:
-    with pytest.raises(fff.UsageError, match="parameter a is 1970-01-01.*SQL has microseconds"):
+    with pytest.raises(fff.UsageError, match=r"parameter a is 1970-01-01.*SQL has microseconds"):
         plain("a", fine)
 
 

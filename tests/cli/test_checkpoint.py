@@ -120,7 +120,7 @@ def test_a_folder_of_other_things_is_no_place_for_a_checkpoint(
     (tmp_path / "kept" / "thesis.tex").touch()
     assert fff(["query", "SELECT 1 AS a", "--checkpoint", "kept"]) == 2
     assert "error: 'kept' holds other things than a checkpoint: 'thesis.tex'" in capfd.readouterr().err
-    assert os.listdir("kept") == ["thesis.tex"]
+    assert [one.name for one in Path("kept").iterdir()] == ["thesis.tex"]
     (tmp_path / "kept" / "thesis.tex").rename(tmp_path / "kept" / "key")  # of a run that was killed early
     assert fff(["query", "SELECT 1 AS a", "--checkpoint", "kept", "-q"]) == 0
 

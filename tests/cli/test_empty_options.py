@@ -10,19 +10,16 @@ from fff_cli.app import run as fff
 
 OPTIONS = [
     *(
-        [
-            "--upsert",
-            "--partition-by",
-            "--checkpoint",
-            "--record",
-            "--replay",
-            "--report",
-            "--server",
-            "--policy",
-            "--prioritize",
-        ]
+        "--upsert",
+        "--partition-by",
+        "--checkpoint",
+        "--record",
+        "--replay",
+        "--report",
+        "--server",
+        "--policy",
     ),
-    *(["-O", "-o", "-s", "-f", "-p", "--spark-master", "--rows", "--memory-limit"]),
+    *("--prioritize", "-O", "-o", "-s", "-f", "-p", "--spark-master", "--rows", "--memory-limit"),
 ]
 
 
