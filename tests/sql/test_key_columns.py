@@ -52,6 +52,8 @@ BOUND = [
     "SELECT w.t.id, v.n, x.n FROM t JOIN v ON v.k = coalesce(t.k, 7) JOIN v x ON x.k = t.st.k",
     "SELECT v.n, count(*) AS c FROM t JOIN v ON v.k = coalesce(t.k, 7) GROUP BY v.n",
     "SELECT t.id, v.n FROM t JOIN v ON v.k = coalesce(t.k, 7) UNION ALL SELECT id, s FROM t",
+    "SELECT q.id, v.n FROM (SELECT id, m FROM t WHERE id > 0) q JOIN v ON v.k = q.m['x']",
+    "SELECT v.n, count(*) AS c FROM (SELECT id, length(s) AS l FROM t), v WHERE v.k = coalesce(l, 1) GROUP BY v.n",
 ]
 #: An error that another condition might spare, all columns, rows that a join fills in, more than one table.
 NOT_BOUND = [

@@ -1,4 +1,4 @@
-"""Keys that are computed from one scanned table in ways that a lookup of its columns does not say, as columns of a query over it.
+"""Keys that are computed from one scanned table, or one query in FROM, in ways that a lookup of its columns does not say, as columns of a query over it.
 
     SELECT v.w FROM t JOIN v ON v.k = coalesce(t.k, 7)
     SELECT v.w FROM made_1 t JOIN v ON v.k = t.key_1          made_1: SELECT t.k, coalesce(t.k, 7) AS key_1 FROM t
@@ -23,7 +23,7 @@ from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of, reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import table_edits
-from fff.sql.nested.query_tables import Plan, QueryTables, new_name, table_of
+from fff.sql.nested.query_tables import Plan, QueryTables, brackets_of, is_entry, new_name, table_of, with_of
 from fff.sql.syntax.aggregates import counts_rows
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.parse import parse_statement
@@ -53,12 +53,28 @@ class _Key(Struct, frozen=True):
     column: Span
     shown: bool  # Spark may call a column of the result by what the equation names
 
+    def value_in(self, text: str) -> str:
+        """How the key is computed."""
+        return text[self.value.start : self.value.end]
+
     def put(self, text: str, key: str) -> Edit:
         """The key in its place, or beside it."""
         if not self.shown:
             return edit(self.value, key)
         equation, column = (text[one.start : one.end] for one in (self.equation, self.column))
         return edit(self.equation, f"({equation} AND {column} = {key})")
+
+
+class _KeyMaker(Struct, frozen=True):
+    """What computes keys: the text of a table or a query in FROM, with what stands in front of a statement over it."""
+
+    head: str
+    text: str
+    place: Span | None  # of a query, with its brackets
+
+    def put(self, tree: QueryTree, source: Source, name: str) -> list[Edit]:
+        """A table of that name in its place."""
+        return table_edits(tree, source, name) if self.place is None else [edit(self.place, name)]
 
 
 def with_key_columns(text: Rewritten, made: QueryTables, plan: Plan) -> Rewritten | None:
@@ -71,26 +87,31 @@ def with_key_columns(text: Rewritten, made: QueryTables, plan: Plan) -> Rewritte
     edits, tables, word = list[Edit](), list[Table](), "key_"
     while word in before.lower():
         word = f"computed_{word}"
+    within = {id(node) for source in keys if source.query for node in source.node.this.walk()}
     for source, computed in keys.items():
-        assert source.table is not None, "only tables compute keys"
-        written = [
-            f"{before[key.value.start : key.value.end]} AS {word}{number}"
-            for number, key in enumerate(computed, start=1)
+        entry = _entry(tree, source)
+        if entry is None or id(source.node) in within:  # which goes with the query around it
+            continue
+        columns = [qualified(*filter(None, (source.alias, name))) for name in _used(tree, source)]
+        columns += [
+            f"{key.value_in(before)} AS {word}{number}" for number, key in enumerate(computed, start=1)
         ]
-        kept = [qualified(source.alias, name) for name in _used(tree, source)]
-        name = ".".join(quote(part) for part in (source.table.source, source.table.name) if part)
+        alias = f" AS {quote(source.alias)}" if source.alias else ""
         with suppress(QueryError):
             planned = plan(
-                f"SELECT {', '.join([*kept, *written])} FROM {name} AS {quote(source.alias)}",  # noqa: S608 - planned, and never run as it is
+                f"{entry.head}SELECT {', '.join(columns)} FROM {entry.text}{alias}",  # noqa: S608 - planned, and never run as it is
                 text.catalog,
             )
             table = table_of(new_name(text.beside(tables)), planned)
             if table is not None:
                 made.made[table.name] = planned
                 tables.append(table)
-                edits += table_edits(tree, source, table.name)
-                names = [f"{quote(source.alias)}.{word}{number}" for number in range(1, len(computed) + 1)]
-                edits += [key.put(before, name) for key, name in zip(computed, names, strict=True)]
+                edits += entry.put(tree, source, table.name)
+                called = quote(source.alias or table.name)
+                edits += [
+                    key.put(before, f"{called}.{word}{number}")
+                    for number, key in enumerate(computed, start=1)
+                ]
                 made.beside += [
                     re.compile(rf" AND {_COLUMN} = {_QUALIFIER}\.{word}{number}(?=\))")
                     for number, key in enumerate(computed, start=1)
@@ -99,8 +120,24 @@ def with_key_columns(text: Rewritten, made: QueryTables, plan: Plan) -> Rewritte
     return text.edited(edits).beside(tables) if edits else None
 
 
+def _entry(tree: QueryTree, source: Source) -> _KeyMaker | None:
+    """A table, or a query whose columns have names, each one."""
+    if source.table is not None:
+        return _KeyMaker(
+            "", ".".join(quote(one) for one in (source.table.source, source.table.name) if one), None
+        )
+    names = [name.lower() for name in source.names or ()]
+    if source.query is None or not is_entry(source.node) or len(set(names) - {""}) < max(len(names), 1):
+        return None
+    head, place = with_of(tree, source.query), brackets_of(tree.statement, source.query)
+    if head is None or place is None:
+        return None
+    span = tree.statement.span(place[0], place[1] + 1)
+    return _KeyMaker(head, tree.statement.text_at(span), span)
+
+
 def _used(tree: QueryTree, source: Source) -> list[str]:
-    """The columns of a table that a statement names."""
+    """The columns of a table or a query that a statement names."""
     resolved = [resolve(node, scope) for scope in tree.scopes for node in scope.columns]
     used = {
         index for one in resolved if isinstance(one, Found) for owner, index in one.columns if owner is source
@@ -109,7 +146,7 @@ def _used(tree: QueryTree, source: Source) -> list[str]:
 
 
 def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, _Key]]:
-    """The scanned tables of a SELECT that compute keys of tables read by key, each with such a key."""
+    """The scanned tables and the queries of a SELECT that compute keys of tables read by key, each with such a key."""
     for node in scope.columns:
         equal, key = node.parent, resolve(node, scope)
         if not isinstance(equal, exp.EQ) or not _by_key(key, node):
@@ -123,13 +160,13 @@ def _computed(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[Source, _Ke
             resolved.source if isinstance(resolved := resolve(one, scope), Found) else None for one in columns
         }
         [owner, *others] = owners or {None}
-        if owner is None or others or owner.table is None or owner.nullable or owner.hidden or owner.sealed:
+        if owner is None or others or owner.nullable or owner.hidden or owner.sealed:
             continue
         if owner.scope.merged or not all(map(counts_rows, owner.scope.stars)):
             continue  # there would be one column more
         meant = resolve(other, scope) if isinstance(other, exp.Column) else None
         plain = isinstance(meant, Found) and len(parts_of(other)) == meant.qualifiers + 1
-        if plain or not owner.table.scans:
+        if plain or (owner.table is not None and not owner.table.scans):
             continue
         value, column = _span(tree, node, other, behind=equal.this is node), reference_span(node)
         if value is not None and column is not None:

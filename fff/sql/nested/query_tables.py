@@ -147,15 +147,12 @@ def _candidates(tree: QueryTree) -> Iterator[_Candidate]:
         if shape is None:
             continue
         place = brackets_of(tree.statement, query)
-        with_ = _with_of(tree, query)
+        with_ = with_of(tree, query)
         if place is None or with_ is None:
             continue
         inside = tree.statement.span(place[0] + 1, place[1])
         node = next((one.node for one in tree.sources if one.query is query), None)
-        alias = node.args.get("alias") if isinstance(node, exp.Subquery) else None
-        bare = isinstance(node, exp.Subquery) and filled(node) <= {"this", "alias"}
-        plain = bare and not (alias is not None and alias.columns)
-        entry = plain and isinstance(node.parent if node is not None else None, exp.From | exp.Join)
+        entry = node is not None and is_entry(node)
         whole = tree.statement.span(place[0], place[1] + 1) if entry else None
         sql, start = tree.statement.sql, inside.start
         if (
@@ -171,6 +168,13 @@ def _candidates(tree: QueryTree) -> Iterator[_Candidate]:
         ):
             made += f"\nLIMIT {enough[query]}"
         yield _Candidate(made, inside, whole)
+
+
+def is_entry(node: Node) -> bool:
+    """Whether a query in brackets is an entry of FROM whose columns have their own names."""
+    alias = node.args.get("alias")
+    plain = isinstance(node, exp.Subquery) and filled(node) <= {"this", "alias"}
+    return plain and not (alias and alias.columns) and isinstance(node.parent, exp.From | exp.Join)
 
 
 def _shape(tree: QueryTree, query: Query) -> str | None:
@@ -283,7 +287,7 @@ def brackets_of(statement: Statement, query: Query) -> tuple[int, int] | None:
     return None
 
 
-def _with_of(tree: QueryTree, query: Query) -> str | None:
+def with_of(tree: QueryTree, query: Query) -> str | None:
     """WITH and the queries that a query names from around it, as it is written; None where they cannot be copied."""
     own = {id(one) for one in query.node.walk()}
     named = {
