@@ -19,7 +19,7 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from fff.errors import QueryError, Span, UnsupportedSQL
-from fff.sql.syntax.strings import string_value, unclosed
+from fff.sql.syntax.strings import TYPESET, string_value, unclosed
 from fff.structs import Struct, field
 
 #: A node of the syntax tree.
@@ -207,10 +207,6 @@ def _kinds(names: str) -> frozenset[TokenType]:
     return frozenset(TokenType[name] for name in names.split())
 
 
-#: What word processors write in place of marks that SQL knows.
-_STRAIGHT = {"'": "‘’‚‛", "' (or ` around a name)": "“”„‟«»", "-- or -": "—", "-": "–−"}  # noqa: RUF001 - those that look alike
-TYPESET_FOR = {mark: meant for meant, marks in _STRAIGHT.items() for mark in marks}
-TYPESET = re.compile(f"[{''.join(TYPESET_FOR)}]")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NO_HEX = re.compile(r"\b[xX]'(?![0-9A-Fa-f]*')[^']*'")
 _NESTED = _kinds("ARRAY MAP STRUCT")
@@ -388,9 +384,7 @@ def qualified(*names: str) -> str:
 @lru_cache(maxsize=8)
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end, and for NUL."""
-    if (
-        nul := text.find("\0")
-    ) >= 0:  # most files with one are no text, and what reads SQL after us may stop there
+    if (nul := text.find("\0")) >= 0:  # most files with one are no text
         raise QueryError("syntax error: NUL is no character of SQL", sql=text, span=Span(nul, nul + 1))
     try:
         return tuple(_names_told(text, _joined(text, _texts_read(text, _SPARK.tokenize(text)))))

@@ -1,4 +1,4 @@
-r"""What stands between quotation marks: the value that Spark reads in `'O\'Brien'` and in `'\u00e9'`.
+r"""What stands between quotation marks, and marks that only look like them: the value that Spark reads in `'O\'Brien'` and in `'\u00e9'`.
 
 The rules are those of `SparkParserUtils.unescapeSQLString`, which counts in units of UTF-16: two escapes may make one
 character, and a half of one that stays alone becomes `?` where Spark makes bytes of it.
@@ -12,6 +12,10 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(
 #: Wildcards of LIKE keep their backslash; any other character that is not listed stands for itself.
 _MEANS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
 _HALF = re.compile("[\ud800-\udfff]")
+#: What word processors write in place of marks that SQL knows.
+_STRAIGHT = {"'": "‘’‚‛", "' (or ` around a name)": "“”„‟«»", "-- or -": "—", "-": "–−"}  # noqa: RUF001 - those that look alike
+TYPESET_FOR = {mark: meant for meant, marks in _STRAIGHT.items() for mark in marks}
+TYPESET = re.compile(f"[{''.join(TYPESET_FOR)}]")
 
 
 def string_value(spelled: str) -> str:
