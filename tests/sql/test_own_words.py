@@ -78,7 +78,7 @@ def test_of_parts_that_read_alike_the_one_that_failed_is_underlined(
     upper = prepare(sql, DEMO).upper
     assert upper is not None
     failed = SparkError("Spark: it failed")
-    failed.fragment = failed_at.split()[0].rstrip(")")
+    failed.fragment = failed_at.split(maxsplit=1)[0].rstrip(")")
     failed.given, failed.start = upper.sql, upper.sql.index(failed_at)
     span = upper.words.told(failed, sql).span
     assert (None if span is None else span.start) == (None if place is None else sql.index(place))
