@@ -36,7 +36,7 @@ from fff.schema import BOUND, WITHIN, Field, result_field
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
 from fff.sql.plan import Prepared
-from fff.stats import MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
+from fff.stats import Inquiry, MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
 from fff.structs import replace
 
 if TYPE_CHECKING:
@@ -58,12 +58,14 @@ class Execution:
         memory: Memory | None = None,
         budget: Budget | None = None,
         history: TableHistory | None = None,
+        asked: Sequence[Inquiry] = (),
     ) -> None:
         self.prepared = prepared
         self.options = options
         self.seed = secrets.randbelow(2**31) if options.seed is None else options.seed
         self._catalog = catalog
         self._budget = budget
+        self._asked = asked
         self._history = history or TableHistory()
         self._meters = Meters(budget)
         self._memory = MemoryGuard(options.memory_limit)
@@ -342,6 +344,7 @@ class Execution:
             prepared=self.prepared,
             blocks=self._blocks,
             lease=self._lease,
+            asked=self._asked,
             current=None if self._spark_sink is None else self._spark_sink.current,
             newest=self._newest,
             phase=self._phase,

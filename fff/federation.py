@@ -29,7 +29,7 @@ from fff.sql.plan import Prepared
 from fff.sql.planner.explain import explain
 from fff.sql.planner.prepare import compared_with_text, prepare, table_names
 from fff.sql.scalars.java import running_on
-from fff.stats import RunOutcome
+from fff.stats import Inquiry, RunOutcome
 from fff.web.client import WebClient
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Federation:
         self._java = java
         self._store = AccessStore(keep=keep, disk=cache, max_age=max_age)
         self._memory = Memory()  # what statements taught about routing, for those that follow
+        self._asked: dict[str, list[Inquiry]] = {}  # for statements that have not run yet
 
     def prepare(
         self, sql: str, params: Mapping[str, object] | None = None, prioritize: Sequence[str] = ()
@@ -126,10 +127,17 @@ class Federation:
         """
         if self._cache is not None:
             self._cache.attend(self.catalog.adapters)
+        asked: list[Inquiry] = []
         if self.catalog.unlisted():
-            await self.catalog.list_tables(table_names(sql, own=False), budget)
-        await self.catalog.discover(self._undiscovered(sql), budget)
+            asked += await self.catalog.list_tables(table_names(sql, own=False), budget)
+        asked += await self.catalog.discover(self._undiscovered(sql), budget)
+        if asked:
+            self._asked.setdefault(sql, []).extend(asked)
         self._read_keys_as_text(sql)
+
+    def _asked_for(self, sql: str, budget: Budget | None) -> list[Inquiry]:
+        """What `discover` has asked for a statement since that ran last, and this budget has paid for."""
+        return [one for one in self._asked.pop(sql, ()) if one.meter.budget is budget]
 
     async def look_into_files(self, sql: str) -> None:
         """Learn the columns of the files that a statement names, and of databases that are files; sends nothing.
@@ -235,7 +243,15 @@ class Federation:
             budget.check({price.currency for price in prepared.prices})
         spark = self._start_spark(options) if prepared.upper is not None else None
         return Execution(
-            self.catalog, prepared, options, spark, self._store, self._memory, budget, self._history
+            self.catalog,
+            prepared,
+            options,
+            spark,
+            self._store,
+            self._memory,
+            budget,
+            self._history,
+            self._asked_for(prepared.sql, budget),
         )
 
     def _start_spark(self, options: RunOptions) -> SparkEngine:

@@ -90,6 +90,7 @@ def open_federation(
     paths = [source if isinstance(source, SpecText) else Path(source) for source in each_source(sources)]
     catalog = load(paths, environ=environ, cwd=Path.cwd(), client=client, local_files=local_files)
     if not local_files:
+        catalog.local_files = False
         catalog.unread = list  # who asks may not know what files are here
     java = (
         _nobody_knows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from fff.budget import Money, parse_bytes
@@ -116,19 +117,38 @@ class RunOptions(Struct, frozen=True):
     def overridden(self, options: Mapping[str, Any]) -> RunOptions:
         """With what a Python program says in its place; raises UsageError for a value that cannot be."""
         changed = replace(self, **options)
-        if changed.deadline is not None and not changed.deadline > 0:
+        if changed.deadline is not None and not (is_number(changed.deadline) and changed.deadline > 0):
             raise UsageError(f"deadline must be a positive number of seconds, not {changed.deadline!r}")
-        if changed.max_requests is not None and changed.max_requests < 0:
-            raise UsageError(f"max_requests must not be negative: {changed.max_requests!r}")
+        if changed.max_requests is not None and not (
+            _is_whole(changed.max_requests) and changed.max_requests > 0
+        ):
+            raise UsageError(f"max_requests must be a whole number above 0, not {changed.max_requests!r}")
+        if changed.seed is not None and not _is_whole(changed.seed):
+            raise UsageError(f"seed must be a whole number, not {changed.seed!r}")
+        if not isinstance(changed.policy, str):
+            raise UsageError(f"policy must be the name of one, not {changed.policy!r}")
         if changed.on_source_error not in get_args(OnSourceError):
             raise UsageError(f"on_source_error must be 'fail' or 'partial', not {changed.on_source_error!r}")
         if changed.prefer not in PREFERENCES:
             raise UsageError(f"prefer must be 'fast', 'balanced' or 'cheap', not {changed.prefer!r}")
         if isinstance(changed.prioritize, str):
             raise UsageError("prioritize is a list of conditions", hint="put the one into brackets")
+        if not isinstance(changed.prioritize, Sequence) or not all(
+            isinstance(one, str) for one in changed.prioritize
+        ):
+            raise UsageError(f"prioritize is a list of conditions, not {changed.prioritize!r}")
         budget = None if changed.budget is None else Money.parse(changed.budget)
         memory = None if changed.memory_limit is None else parse_bytes(changed.memory_limit)
         return replace(changed, prioritize=tuple(changed.prioritize), budget=budget, memory_limit=memory)
+
+
+def is_number(value: object) -> bool:
+    """Whether it can be compared as one; those of numpy are numbers, too, and Booleans are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_names(

@@ -205,15 +205,23 @@ class AccessMeter:
         self.warnings.pop(message, None)
 
 
+class Inquiry(Struct, frozen=True):
+    """What one source was asked before a statement ran: which tables it has (of none), or the columns of some of them."""
+
+    source: str
+    tables: tuple[str, ...]
+    meter: AccessMeter
+
+
 AccessState = Literal["waiting", "running", "throttled", "stalled", "complete", "stopped", "failed", "unused"]
 
 
 class AccessStats(Struct, frozen=True):
-    """One access method at one moment."""
+    """One access method at one moment; of kind "columns": what a source was asked for that its spec does not declare."""
 
     source: str
     table: str
-    kind: Literal["scan", "lookup"]
+    kind: Literal["scan", "lookup", "columns"]
     keys: tuple[str, ...]
     name: str
     state: AccessState

@@ -27,6 +27,7 @@ from fff_cli.options.shared import (
     idle_options,
     option,
     refuse_beside,
+    refuse_empty,
     takes,
     typer,
 )
@@ -329,6 +330,7 @@ def run(arguments: Sequence[str], begun: Begun | None = None) -> int:
         command = typer.main.get_command(_with_only(arguments[0] if arguments else ""))
         if drawn:
             _without_bool(command)
+        refuse_empty(command)
         result = command.main(list(arguments), prog_name="fff", standalone_mode=False, obj=(arguments, begun))
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, typer.Abort):
@@ -398,6 +400,8 @@ def _usage(error: Exception) -> int:
         if context is not None and name in _names(_of_query()):
             next_step = "write it behind that" if path == "fff" else "leave it out"
             text = f"{path} has no {name}, which is for fff query: {next_step}"
+        if re.match(r"--\s", name) and "--file" in _names(getattr(context, "command", None)):
+            text = "SQL that begins with a comment looks like an option: write -- before it, or use -f FILE or -f -"
     if "unexpected extra argument" in text and {"-f", "--file"} <= _names(getattr(context, "command", None)):
         text = f'{text}: put the SQL into quotes, as in {path} "SELECT …"'
     if re.match(r"No such command '(select|with|from|values|[^']* )", text, re.IGNORECASE):

@@ -119,7 +119,8 @@ class Connection:
 
         Args:
             sql: one statement of Spark SQL.
-            params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None.
+            params: values of its `:name` parameters: numbers, strings, Booleans, dates, datetimes, None;
+                scalars of numpy, pandas or Arrow stand for theirs.
             **options: `policy`, `seed`, `deadline`, `max_requests`, `budget`, `memory_limit`,
                 `on_source_error`, as for `fff.connect`; `prioritize`, conditions such as `"state = 'CA'"`
                 whose rows are fetched first.

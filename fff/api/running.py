@@ -13,13 +13,15 @@ from fff.api.own_spark import OwnSpark
 from fff.api.parts import StatementPart, divide, over_part
 from fff.api.result import Result
 from fff.api.run import BackgroundRun
+from fff.budget import Budget
 from fff.catalog import Table
 from fff.errors import SparkError, UsageError
 from fff.federation import Federation, Prepared
 from fff.functions import Frame, Proxy, PythonFunction
 from fff.opening import Sources, open_federation
-from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names
+from fff.options import ConnectOptions, OpenOptions, RunOptions, StatementOptions, check_names, is_number
 from fff.schema import Field, result_field, schema_of
+from fff.sql.syntax.parameters.params import NoValueError
 from fff.structs import replace
 from fff.web.client import WebClient
 
@@ -112,6 +114,8 @@ class AsyncConnection:
         **options: Unpack[StatementOptions],
     ) -> AsyncStream:
         """Run one statement when iterated over, for its snapshots; the result is then in `AsyncStream.result`."""
+        if not is_number(interval) or not interval >= 0:
+            raise UsageError(f"interval must be seconds from 0 on, not {interval!r}")
         return AsyncStream(lambda: self._run(sql, params, options, refresh=True), interval)
 
     def batches(
@@ -226,8 +230,9 @@ class AsyncConnection:
         return await divide(self.federation.catalog, await self._prepare(sql, params), parts)
 
     async def _prepare(self, sql: str, params: Mapping[str, object] | None) -> Prepared:
+        _check(sql, params)
         await self.federation.discover(sql)
-        return self.federation.prepare(sql, params)
+        return _prepared(self.federation, sql, params)
 
     @property
     def federation(self) -> Federation:
@@ -246,21 +251,43 @@ class AsyncConnection:
         part: StatementPart | None = None,
     ) -> _Running:
         check_names(options, StatementOptions, "a statement")
+        _check(sql, params)
         chosen = replace(self._options.overridden(options), refresh=refresh)
 
         async def begin(stack: contextlib.AsyncExitStack) -> BackgroundRun:
-            federation = self.federation
-            await federation.discover(sql)
+            federation, budget = self.federation, Budget.of(chosen.max_requests, chosen.budget)
+            await federation.discover(sql, budget)
             if part is not None:
                 federation = over_part(federation, part)
-            prepared = federation.prepare(sql, params, chosen.prioritize)
-            run = BackgroundRun(federation.execute(prepared, chosen), self._own_spark)
+            prepared = _prepared(federation, sql, params, chosen.prioritize)
+            run = BackgroundRun(federation.execute(prepared, chosen, budget), self._own_spark)
             stack.push_async_callback(run.stop)
             self._runs.add(run)
             stack.callback(self._runs.discard, run)
             return run
 
         return _Running(begin)
+
+
+def _check(sql: object, params: object) -> None:
+    """Raise UsageError for what is no statement, or no values of parameters."""
+    if not isinstance(sql, str):
+        raise UsageError(f"the SQL must be a string, not {type(sql).__name__}")
+    if params is not None and not isinstance(params, Mapping):
+        raise UsageError(
+            f"values of parameters are a mapping by their names, not {type(params).__name__}",
+            hint="write :name in the SQL and {'name': …} behind it; fff.dbapi takes ? and a list",
+        )
+
+
+def _prepared(
+    federation: Federation, sql: str, params: Mapping[str, object] | None, prioritize: Sequence[str] = ()
+) -> Prepared:
+    try:
+        return federation.prepare(sql, params, prioritize)
+    except NoValueError as error:
+        error.advise_program()
+        raise
 
 
 class _Running:

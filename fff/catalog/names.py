@@ -10,7 +10,7 @@ from typing import cast
 from fff.budget import Budget
 from fff.catalog.offers import Discovering, Listing, Naming, Priced, SourceAdapter, Table
 from fff.options import SpecText
-from fff.stats import AccessMeter
+from fff.stats import AccessMeter, Inquiry
 from fff.structs import replace
 
 
@@ -26,6 +26,8 @@ class Catalog:
     adapters: list[SourceAdapter] = field(default_factory=list)
     #: Tells files that look like specs and were not read, for whoever misses a table.
     unread: Callable[[], list[str]] = list
+    #: Whether statements may name files of this machine; where they may, sources know them.
+    local_files: bool = True
     #: Gives the specs it was read from, but those that are bundled.
     specs: Callable[[], list[SpecText]] = list
     #: Tells what tables offered sources have, in lower case; those it does not know are read.
@@ -98,25 +100,26 @@ class Catalog:
 
     async def list_tables(
         self, names: Iterable[Sequence[str]] | None = None, budget: Budget | None = None
-    ) -> None:
-        """Ask the sources that `unlisted` names for their tables; `budget` pays for the requests.
+    ) -> list[Inquiry]:
+        """Ask the sources that `unlisted` names for their tables; `budget` pays for the requests, which are told.
 
         Raises:
             SourceError: a source cannot be asked.
         """
-        for adapter in self.unlisted(names):
-            await self.list_source(adapter, budget)
+        return [await self.list_source(adapter, budget) for adapter in self.unlisted(names)]
 
-    async def list_source(self, source: Listing, budget: Budget | None = None) -> None:
+    async def list_source(self, source: Listing, budget: Budget | None = None) -> Inquiry:
         """Ask one source for its tables. Raises SourceError where it cannot be asked."""
-        await source.list_tables(meter=_meter(source, budget))
+        meter = _meter(source, budget)
+        await source.list_tables(meter=meter)
         self._learn(source)
+        return Inquiry(source.name, (), meter)
 
     def _learn(self, adapter: SourceAdapter) -> None:
         self._tables |= {table.full_name.lower(): (adapter, table) for table in adapter.tables}
 
-    async def discover(self, tables: Iterable[Table], budget: Budget | None = None) -> None:
-        """Ask the sources for the columns of those tables that have none yet; one request a table, paid by `budget`.
+    async def discover(self, tables: Iterable[Table], budget: Budget | None = None) -> list[Inquiry]:
+        """Ask the sources for the columns of those tables that have none yet; one request a table, paid by `budget`, and told.
 
         Raises:
             SourceError: a source cannot be asked, or tells no columns.
@@ -125,11 +128,16 @@ class Catalog:
         for table in tables:
             if not table.columns and not table.unfinished:
                 wanted.setdefault(table.source, []).append(table.name)
+        asked: list[Inquiry] = []
         for adapter in self.adapters:
             if adapter.name in wanted and isinstance(adapter, Discovering):
                 known = [self._tables[f"{adapter.name}.{name}".lower()][1] for name in wanted[adapter.name]]
-                await adapter.discover(wanted[adapter.name], meter=_meter(adapter, budget, known))
+                asked.append(
+                    Inquiry(adapter.name, tuple(wanted[adapter.name]), _meter(adapter, budget, known))
+                )
+                await adapter.discover(wanted[adapter.name], meter=asked[-1].meter)
                 self._learn(adapter)
+        return asked
 
     def tables(self, *, offered: bool = True) -> Iterable[Table]:
         """Every table, in the order the sources were added; those that are only offered follow, unless they are to be left out."""

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchTableError
 from sqlalchemy.sql import compiler
 
 from fff.options import ConnectOptions
-from fff.sql.syntax.param_types import boolean_of
+from fff.sql.syntax.parameters.param_types import boolean_of
 
 if TYPE_CHECKING:
     from fff.catalog import Table

@@ -269,7 +269,7 @@ def _read(name: str, read: Callable[[str], T], text: str) -> T:
 def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
     """Values as the command line reads them. Spark makes options lower case, so names are told by the SQL."""
     from fff.sql.planner.prepare import parameter_names  # noqa: PLC0415
-    from fff.sql.syntax.param_types import inferred, typed  # noqa: PLC0415
+    from fff.sql.syntax.parameters.param_types import inferred, typed  # noqa: PLC0415
 
     values = {name.removeprefix(_PARAM): text for name, text in options.items() if name.startswith(_PARAM)}
     names = {name.lower(): name for name in parameter_names(sql)} if values else {}

@@ -17,12 +17,12 @@ from fff.dataflow.plan.extents import quoted
 from fff.dataflow.statistics import BlockStatistics, Conflict, LookupStatistics
 from fff.limits import PARTIAL_ROWS, SAMPLE_ROWS
 from fff.policies import Preference
-from fff.result.statistics import access_stats, stem_stats
+from fff.result.statistics import access_stats, inquiry_stats, stem_stats
 from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import Meters
 from fff.schema import shown_values
 from fff.sql.plan import Prepared
-from fff.stats import MISSING, AccessMeter, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
+from fff.stats import MISSING, AccessMeter, Inquiry, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
 from fff.structs import Struct, replace
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Picture(Struct, frozen=True, dict=True):
     prepared: Prepared
     blocks: Sequence[RunningBlock]
     lease: Lease | None
+    asked: Sequence[Inquiry]
     current: Current | None
     newest: Mapping[int, Sequence[pa.RecordBatch]]
     phase: Literal["fetching", "aggregating", "done"]
@@ -86,7 +87,7 @@ class Picture(Struct, frozen=True, dict=True):
             rows=sum(statistics.results for statistics in self._block_statistics),
             waiting=sum(statistics.waiting for statistics in self._block_statistics),
             first_row_s=first_row_s,
-            access=access_stats(running, self._distinct_keys),
+            access=(*access_stats(running, self._distinct_keys), *inquiry_stats(self.asked)),
             stems=tuple(one for statistics, access in running for one in stem_stats(statistics, access)),
             routing=self._routing(),
             missing=self._missing(),

@@ -8,7 +8,7 @@ from typing import Protocol
 from fff.dataflow.lookups.access import ScanState
 from fff.dataflow.statistics import BlockStatistics, LookupStatistics, ScanStatistics
 from fff.runtime.driver import OpenTable
-from fff.stats import AccessMeter, AccessState, AccessStats, SteMStats
+from fff.stats import AccessMeter, AccessState, AccessStats, Inquiry, SteMStats
 from fff.structs import replace
 
 _SCAN_STATES: dict[ScanState, AccessState] = {
@@ -44,6 +44,26 @@ def access_stats(
             for one in parts:
                 by_method.setdefault((reading.table.full_name, one.kind, one.name), []).append(one)
     return tuple(_merged(parts, distinct_keys(table, name)) for (table, _, name), parts in by_method.items())
+
+
+def inquiry_stats(asked: Sequence[Inquiry]) -> list[AccessStats]:
+    """What was asked for tables and columns that no spec declares, as far as requests were sent for it."""
+    return [
+        _metered(
+            one.meter,
+            AccessStats(
+                source=one.source,
+                table=", ".join(one.tables),
+                kind="columns",
+                keys=(),
+                name=f"columns of {', '.join(one.tables)}" if one.tables else f"tables of {one.source}",
+                state="complete",
+                complete=True,
+            ),
+        )
+        for one in asked
+        if one.meter.requests
+    ]
 
 
 class DistinctKeys(Protocol):

@@ -5,6 +5,7 @@ Out: an Arrow table; errors in the user's words.
 
     argument_types Which types of arguments Spark's functions never take, asked of Spark
     bridge         The only module that imports pyspark and py4j
+    carriers       Types in which values come that Arrow has no type for.
     converters     What py4j makes of Python's values
     messages       What is told of Spark's messages
     plans          What Spark's plans tell: types, programs that would run, whether a query is over few rows

@@ -37,6 +37,7 @@ except ImportError:
     ReadAllAvailable = ReadMaxRows = SupportsTriggerAvailableNow = object
 
 from fff.errors import SparkError
+from fff.spark.carriers import with_nulls
 from fff.spark.converters import OnlyFor
 from fff.spark.messages import locate, short
 from fff.spark.plans import RowsConf, check_is_query, has_script, is_over_few_rows, type_or_complaint
@@ -440,15 +441,18 @@ def _types(schema: pa.Schema) -> Any:
 
 
 def _carried(frame: Any) -> Any:
-    """The same frame; what Arrow has no type for, as intervals of months and variants, is the text that Spark writes for it."""
-    odd = {number for number, field in enumerate(frame.schema.fields) if not _has_arrow_type(field)}
+    """The same frame; what Arrow has no type for, as intervals of months and variants, is the text that Spark writes for it.
+
+    An empty `array()` or `map()` is one of elements without a type.
+    """
+    odd = {f"c{at}": field for at, field in enumerate(frame.schema.fields) if not _has_arrow_type(field)}
     if not odd:
         return frame
-    names = [f"c{number}" for number in range(len(frame.columns))]
-    chosen = [
-        f"CAST({name} AS STRING) AS {name}" if number in odd else name for number, name in enumerate(names)
-    ]
-    return frame.toDF(*names).selectExpr(*chosen).toDF(*frame.columns)
+    renamed = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
+    kinds = {name: StructField.fromJson(with_nulls(field.jsonValue())) for name, field in odd.items()}
+    carriers = {name: kind.dataType if _has_arrow_type(kind) else "string" for name, kind in kinds.items()}
+    columns = {name: renamed[name].cast(carrier) for name, carrier in carriers.items()}
+    return renamed.withColumns(columns).toDF(*frame.columns)
 
 
 def _has_arrow_type(field: StructField) -> bool:

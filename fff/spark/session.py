@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import pyarrow as pa
 
 from fff.errors import SparkError
-from fff.spark.start.jvm import CONNECTION_LOST, GatewayJVM, spark_conf
+from fff.spark.start.jvm import CONNECTION_LOST, START_TIMEOUT_S, GatewayJVM, spark_conf
 from fff.spark.start.warm import LOCAL, WarmJVM, is_allowed
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _STOP_TIMEOUT_S = 5.0
+#: What a JVM of one's own is waited for at least, however long the Spark that stays was.
+_LEAST_PATIENCE_S = 30.0
 #: A server ends sessions that nobody ends, if it must.
 _LEAVE_TIMEOUT_S = 1.0
 #: With this code the JVM ends itself when memory runs out (-XX:+ExitOnOutOfMemoryError).
@@ -303,12 +305,15 @@ class _SharedJVM:
             # Python's side is imported while Java boots.
             importing = threading.Thread(target=_import_bridge, name="fff-spark-import", daemon=True)
             importing.start()
+            began = time.monotonic()
             self._session = self._borrowed() if engine.warm else None
             if self._session is None:
                 engine.check_going()
                 local = engine.master.startswith("local")
                 self.jvm = GatewayJVM(spark_conf(engine.master), cluster=not local, log_file=log_file)
-                port, secret = self.jvm.boot()
+                # A start that was waited for in vain is not waited for once more as long.
+                left = START_TIMEOUT_S - (time.monotonic() - began)
+                port, secret = self.jvm.boot(max(left, _LEAST_PATIENCE_S))
                 importing.join()
                 from fff.spark.bridge import connect  # noqa: PLC0415 - pyspark only when it is needed
 

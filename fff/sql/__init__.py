@@ -27,7 +27,7 @@ from fff.sql.nested.parameter_types import parameter_types
 from fff.sql.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, UpperQuery
 from fff.sql.planner.explain import explain
 from fff.sql.planner.prepare import parameter_names, prepare, table_names
-from fff.sql.syntax.params import unused as unused_parameter
+from fff.sql.syntax.parameters.params import unused as unused_parameter
 from fff.sql.syntax.statement import split_statements
 
 __all__ = [

@@ -32,7 +32,7 @@ from fff.web.addresses import SOCKS, CertificateFileError, is_private_address, i
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
 from fff.web.clock import Deadline, Deadlines
 from fff.web.retry import PROXY, PROXY_HINTS, is_whole
-from fff.web.types import Arrivals, HostPolicy, NetworkRoute, Outgoing, RawResponse, Request
+from fff.web.types import TOO_SLOW, Arrivals, HostPolicy, NetworkRoute, Outgoing, RawResponse, Request
 
 USER_AGENT = "fff/0.1 (federated SQL client)"
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -135,8 +135,7 @@ class Network:
         """One request over the wire."""
         if odd := next((name for name, text in out.headers.items() if _UNSENDABLE.search(name + text)), None):
             raise WireError(f"the header {odd!r} holds a character that no header can", again=False)
-        policy = out.policy
-        attempt = _Attempt(self._deadlines, policy.total_timeout if out.seconds is None else out.seconds)
+        attempt = _Attempt(self._deadlines, out.policy.total_timeout if out.seconds is None else out.seconds)
         try:
             with attempt:
                 return await self._exchange(out, attempt)
@@ -147,7 +146,8 @@ class Network:
         except BodyError as error:
             raise WireError(str(error), again=False) from error
         except (TimeoutError, aiohttp.ServerTimeoutError) as error:
-            raise WireError("no answer in time", again=True, overrun=True) from error
+            late = TOO_SLOW[attempt.answered]
+            raise WireError("no answer in time", again=True, overrun=True, hint=late) from error
         except aiohttp.ServerDisconnectedError as error:
             stale = attempt.is_stale(out)
             raise WireError("the server closed the connection", again=True, wait=0.0, stale=stale) from error

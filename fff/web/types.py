@@ -29,6 +29,13 @@ class NetworkRoute(Struct, frozen=True):
     unix_socket: str | None = None
 
 
+#: What to do about an answer that does not come in time, by whether it had begun.
+TOO_SLOW = {
+    False: "give a slow source longer: client.timeout in the spec (connect, read, total)",
+    True: "it had begun to come: give it longer with client.timeout in the spec (read, total), or ask for less",
+}
+
+
 class HostPolicy(Struct, frozen=True):
     """What a source declares about its host. Times in seconds, sizes in bytes.
 

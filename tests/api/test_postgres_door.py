@@ -109,6 +109,10 @@ async def test_what_is_not_whole_is_an_error_unless_the_session_takes_parts(publ
         await client.execute("SET fff.partial = on")
         assert 0 < len(await (await client.execute("SELECT a FROM web.r")).fetchall()) < 45
         assert any("WARNING the answer is not complete" in text for text in warnings)
+        warnings.clear()
+        assert await (await client.execute("SELECT count(*) AS n FROM web.r")).fetchone()
+        assert all(len(text.split()) > 3 for text in warnings), "sentences alone"
+        assert any("not read in full" in text for text in warnings)
         await client.execute("RESET fff.partial")
         with pytest.raises(psycopg.errors.IoError):
             await client.execute("SELECT a FROM web.r")

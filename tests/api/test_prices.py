@@ -80,6 +80,45 @@ def test_a_price_is_that_of_the_nearest_that_states_one(publish: Publish, site: 
     assert costs == {"r.scan": (PAGES, 0.012, "USD"), "s.lookup[a]": (40, 0.28, "USD")}
 
 
+def test_what_finds_undeclared_columns_is_on_the_bill_of_the_run_that_needed_it(
+    publish: Publish, site: Counting
+) -> None:
+    tables = {"r": {"scan": TABLES["r"]["scan"]}}
+    spec = priced(publish, site, {"per_request": 1, "currency": "USD"}, tables)
+    with fff.connect(spec) as federation:
+        for run, sent in enumerate((PAGES + 1, PAGES)):  # the columns are known by then
+            site.asked = 0
+            result = federation.sql("SELECT a FROM r", max_requests=100)
+            assert len(result.to_arrow()) == 10 * PAGES
+            [bill] = result.report["bill"]
+            assert site.asked == bill["requests"] == bill["cost"] == sent
+            asked = {one["name"]: one["requests"] for one in result.report["access"]}
+            assert asked == {"r.scan": PAGES} | ({} if run else {"columns of r": 1})
+
+
+def test_and_is_paid_by_its_budget(publish: Publish, site: Counting) -> None:
+    tables = {"r": {"scan": TABLES["r"]["scan"]}}
+    with fff.connect(publish(site, tables), on_source_error="partial") as federation:
+        result = federation.sql("SELECT a FROM r", max_requests=2)
+    assert site.asked == result.report["bill"][0]["requests"] == 2
+    assert not result.complete
+
+
+def test_a_file_that_is_read_for_its_columns_is_on_the_bill(
+    publish: Publish, site: Counting, tmp_path: Path
+) -> None:
+    pages = publish(site, {}).read_text()
+    base = yaml.safe_load(pages)["sources"]["web"]["client"]["base_url"]
+    table = {"url": f"{base}/scan/r", "format": "json", "data_selector": "items"}
+    cost = {"per_request": 2, "currency": "USD"}
+    source = {"type": "files", "cost": cost, "tables": {"f": table}}
+    file = tmp_path / "files.yaml"
+    file.write_text(yaml.safe_dump({"version": 1, "sources": {"files": source}}))
+    with fff.connect(file) as federation:
+        [bill] = federation.sql("SELECT a FROM f").report["bill"]
+    assert bill == {"source": "files", "requests": site.asked, "cost": 2.0, "currency": "USD"}
+
+
 def test_without_a_price_there_is_a_bill_of_requests_alone(publish: Publish, site: Counting) -> None:
     with fff.connect(publish(site, TABLES)) as federation:
         [bill] = federation.sql(JOIN, budget=0).report["bill"]

@@ -145,7 +145,7 @@ async def test_hostile_requests_get_one_error_and_no_traceback(publish, tmp_path
     one = site()
     async with serving(publish(one, TABLES, auth={"type": "bearer", "token": "hush-hush"})) as client:
         for body in (b"", b"{", b"[]", b'"x"', b'{"sql": "SELECT \'\\ud800\'"}', b'{"sql": "SELECT 1", "interval": Infinity}', b"[" * 100_000, b'{"sql": 1}', b'{"sql": ""}', b'{"sql": "\xff"}',
-                     b'{"sql": "SELECT 1", "x": 1}', b'{"sql": "SELECT 1", "deadline": NaN}', b'{"sql": "SELECT 1", "rows": true}',
+                     b'{"sql": "SELECT 1", "x": 1}', b'{"sql": "SELECT 1", "deadline": NaN}', b'{"sql": "SELECT 1", "rows": true}', b'{"sql": "SELECT 1", "max_requests": 0}',
                      b'{"sql": "SELECT 1; SELECT 2"}', b'{"sql": "SELECT a FROM r", "policy": "../x"}', b'{"sql": "SELECT 1", "params": {"a": []}}'):  # fmt: skip
             answer = await client.call("POST", "/v1/query", data=body)
             assert answer.status == 400, body[:40]
@@ -156,6 +156,11 @@ async def test_hostile_requests_get_one_error_and_no_traceback(publish, tmp_path
             answer = await client.query(sql)
             assert answer.status == 400, sql[:60]
             assert "Traceback" not in answer.json["text"]
+        for name in (f"csv.`{secret}`", "'private.csv'", "stdin", "json.`a.json`", "'data/*.parquet'"):
+            said = (await client.query(f"SELECT * FROM {name}")).json["text"]
+            assert ": no files are read here" in said
+            assert "with `fff serve --local-files`; specs can" in said
+            assert "did you mean" not in said
         wrong = (await client.query("SELECT nothing FROM r")).json
         assert (wrong["code"], wrong["position"]) == ("query_error", 8)
         one.faults[("r", "scan")] = 401

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,44 @@ def ended(folder: Path) -> Iterator[tuple[Watched, int]]:
 def test_a_killed_run_goes_on_where_it_was(moment: int, tmp_path: Path) -> None:
     site = kill_and_go_on(tmp_path, [moment])
     assert within_what_was_in_flight(site, 1), site.again
+
+
+@pytest.mark.parametrize("taken", [0, 7])
+def test_a_full_disk_is_told_of_the_checkpoint(
+    taken: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that takes a part of an answer first, and says nothing."""
+    room = [taken]
+
+    def full(
+        number: int, data: bytes, place: int, write: Callable[[int, bytes, int], int] = os.pwrite
+    ) -> int:
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(number, data[: room.pop()], place)
+
+    monkeypatch.chdir(tmp_path)
+    site = Watched()
+    with site.serving() as url:
+        spec(url, tmp_path)
+        monkeypatch.setattr(os, "pwrite", full)
+        words = ["query", "SELECT id FROM r", "-s", "fff.yaml", "--checkpoint", "kept", "-O", "out.csv", "-q"]
+        assert fff(words) == 2
+    assert "error: cannot write the checkpoint 'kept': No space left on device" in capfd.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_folder_of_other_things_is_no_place_for_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "thesis.tex").touch()
+    assert fff(["query", "SELECT 1 AS a", "--checkpoint", "kept"]) == 2
+    assert "error: 'kept' holds other things than a checkpoint: 'thesis.tex'" in capfd.readouterr().err
+    assert [one.name for one in Path("kept").iterdir()] == ["thesis.tex"]
+    (tmp_path / "kept" / "thesis.tex").rename(tmp_path / "kept" / "key")  # of a run that was killed early
+    assert fff(["query", "SELECT 1 AS a", "--checkpoint", "kept", "-q"]) == 0
 
 
 @pytest.mark.slow

@@ -112,6 +112,11 @@ def test_files_that_nothing_reads_are_told(tmp_path, monkeypatch, capfd):
     assert several.endswith(
         "write source.table\n  race.yaml in this folder may have it, and nothing reads it: -s race.yaml\n"
     )
+    table = "{columns: {a: int}, scan: {endpoint: {path: t}}}"
+    source = f"{{client: {{base_url: 'http://localhost:1'}}, tables: {{horses: {table}}}}}"
+    (tmp_path / "fff.yaml").write_text(f"version: 1\nsources: {{a: {source}, b: {source}}}\n")
+    assert said("SELECT a FROM horses").endswith("write source.table\n"), "the tables are known"
+    (tmp_path / "fff.yaml").unlink()
     assert "unknown table race.yaml" in said("SELECT a FROM 'race.yaml'")
     assert said("race.yaml").startswith("error: 'race.yaml' is the name of a file, and no SQL\n  -f FILE")
     (tmp_path / "race.yaml").unlink()

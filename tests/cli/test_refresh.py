@@ -115,6 +115,23 @@ def test_a_file_becomes_what_the_statement_gives_now_and_changes_are_told(
         assert f"{file}: ~1, 4 rows" in capfd.readouterr().err, "the key is remembered"
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "sqlite", "parquet"])
+def test_changed_rows_have_the_types_of_the_result(
+    here: Path, capfd: pytest.CaptureFixture[str], form: str
+) -> None:
+    desk, file = Desk(A, B), f"x.{form}"
+    sql = "SELECT id, name, id * 1.50 AS price, id > 1 AS more, struct(id AS n) AS nested, date(at) AS day FROM t"
+    with desk.serving(here):
+        assert written(file, sql=sql) == 0
+        desk.rows = [A, (5, "7", D[2])]
+        capfd.readouterr()
+        assert fff(["refresh", file, "--key", "id", "-o", "ndjson"]) == 0
+    assert capfd.readouterr().out.splitlines() == [
+        '{"change":"-","id":2,"name":"two","price":3.00,"more":true,"nested":{"n":2},"day":"2024-01-02"}',
+        '{"change":"+","id":5,"name":"7","price":7.50,"more":true,"nested":{"n":5},"day":"2024-01-04"}',
+    ]
+
+
 def test_pages_that_have_not_changed_are_not_sent_and_the_file_is_not_touched(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -93,7 +94,7 @@ def test_a_key_tells_what_has_changed_and_a_command_gets_it(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with Moving([A, B], [(1, "ONE"), C]).serving(here):
-        assert watched("--key", "id", "-q", "-o", "ndjson", "--run", "cat > got.ndjson", times=2) == 0
+        assert watched("--key", "ID", "-q", "-o", "ndjson", "--run", "cat > got.ndjson", times=2) == 0
     shown = capfd.readouterr()
     expected = [
         {"change": "-", "id": 2, "name": "two"},
@@ -116,6 +117,30 @@ def test_the_next_watch_begins_where_the_last_one_ended(
     assert site.renewed == 1, "what had not changed was not sent again"
     kept = next((here / "XDG_STATE_HOME" / "fff" / "watch").iterdir())
     assert not kept.stat().st_mode & 0o077
+
+
+@pytest.mark.parametrize("where", ["none", "no folder", "no file"])
+def test_a_result_that_cannot_be_kept_is_compared_all_the_same(
+    where: str, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    state = here / "XDG_STATE_HOME"
+    if where == "none":
+        monkeypatch.delenv("XDG_STATE_HOME")
+        monkeypatch.delenv("HOME", raising=False)
+    elif where == "no folder":
+        state.write_text("a file where the folder would be")
+    else:
+        monkeypatch.setattr(Path, "replace", _full_disk)
+    with Moving([A], [A, B], [A, B, C]).serving(here):
+        assert watched("-o", "csv", "--no-cache") == 0
+    shown = capfd.readouterr()
+    assert shown.out.splitlines() == ["change,id,name", "+,2,two", "+,3,three"]
+    assert shown.err.count("warning: the last result cannot be kept for a watch that is started later") == 1
+    assert not list(here.rglob("*.part"))
+
+
+def _full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_source_that_fails_is_told_of_and_not_compared(
@@ -145,7 +170,7 @@ def test_what_is_partial_is_not_compared(here: Path, capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--key", "ID"], "the result has no column 'ID' to tell rows apart by"),
+        (["--key", "no"], "the result has no column 'no' to tell rows apart by"),
         (["-o", "parquet"], "changes are not written as parquet"),
         (["--every", "soon"], "not a time such as 30s, 5m, 1h or 1d"),
     ],
@@ -195,8 +220,8 @@ def test_what_cannot_be_read_of_the_last_watch_is_as_good_as_none(tmp_path: Path
     last = LastResult(tmp_path, ["x"])
     assert last.read() is None
     last.write(pa.table({"a": [1]}))
-    assert last.read() == pa.table({"a": [1]})
+    assert LastResult(tmp_path, ["x"]).read() == pa.table({"a": [1]})
     file = next((tmp_path / "watch").iterdir())
     os.truncate(file, 20)
-    assert last.read() is None
+    assert LastResult(tmp_path, ["x"]).read() is None
     assert LastResult(None, ["x"]).read() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from aiohttp import web
 
 from fff.errors import SourceError
 from fff_sources.http.response import streaming
-from fff_sources.http.response.csv_text import head_of, header_of, read_cells, without_rows
+from fff_sources.http.response.text.csv_text import head_of, header_of, read_cells, without_rows
 from fff_sources.load import lint
 from tests.sources.arriving import cut, dribbling
 from tests.sources.reading import Reader
@@ -70,7 +71,7 @@ def test_every_end_inside_of_quotes_is_noticed_and_no_other() -> None:
             assert table.num_rows == len(rows) - 1
             whole += 1
         try:
-            read_cells(part, ",", ["n", "word"], ["n", "word"], left_out=[])
+            read_cells(part, ",", ["n", "word"], ["n", "word"], left_out=Counter())
         except pa.ArrowInvalid:
             assert inside
         else:

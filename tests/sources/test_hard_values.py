@@ -139,3 +139,36 @@ async def test_every_type_in_every_format(
         middle = [] if meaning is None and on_bad == "skip" else [(1, meaning)]
         assert rows == [(0, None), *middle, (2, None)]
         assert reader.meter.bad_records == (meaning is None)
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv"])
+@pytest.mark.parametrize(
+    ("written", "meaning"),
+    [
+        ("9007199254740993.0", 2**53 + 1),
+        ("-9007199254740993.00", -(2**53) - 1),
+        ("9.007199254740993e15", 2**53 + 1),
+        ("1234567890123456789E0", 1234567890123456789),
+        ("123456789012345e4", 1234567890123450000),
+        ('"9007199254740993.0"', 2**53 + 1),
+        ('"9.007199254740993E+15"', 2**53 + 1),
+        ('"9007199254740993"', 2**53 + 1),
+    ],
+)
+async def test_whole_numbers_that_no_double_holds(
+    serve: Serve, read: Read, form: str, written: str, meaning: int
+) -> None:
+    rows = ['{"v": 1.0}', f'{{"v": {written}}}', '{"v": null}', '{"v": "2"}']
+    body = {
+        "json": f"[{','.join(rows)}]",
+        "ndjson": "\n".join(rows),
+        "csv": f"v,n\n1.0,\n{written},\n,\n2,\n",
+    }[form]
+
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text=body)
+
+    url = (await serve(handler)).url
+    for kind in ("bigint", "decimal(20,0)"):
+        reader = read(spec(url, f"columns: {{v: '{kind}'}}, scan: {{endpoint: {{path: r, format: {form}}}}}"))
+        assert [row["v"] for row in await reader.scan("t")] == [1, meaning, None, 2]

@@ -12,11 +12,12 @@ from fff.errors import SourceError
 from fff.schema import Field
 from fff.stats import AccessMeter
 from fff.web.types import Response
-from fff_sources.http.response import bodies, csv_text
+from fff_sources.http.response import bodies
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat, Opened
 from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import OnBad, Origin, RecordDecoder
+from fff_sources.http.response.text import csv_text
 
 RECORDS: list[dict[str, Any]] = [{"id": n, "name": f"n{n}", "more": [n]} for n in range(50)]
 ROWS = [{"id": record["id"], "name": record["name"]} for record in RECORDS]

@@ -265,7 +265,6 @@ async def test_a_file_is_described_by_its_name(folder: Path, command: str, name:
         "csv.`nowhere.csv`",
         "'nowhere.csv'",
         "parquet.`*.nothing`",
-        "csv.`a\0b`",
         "'none.csv'",
         "csv.`none.csv`",
     ],

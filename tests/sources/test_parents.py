@@ -81,7 +81,7 @@ def rows(some: list[Row], *names: str) -> list[tuple[object, ...]]:
         [
             ("", 3, 5),
             ("WHERE n > 20", 3, 5),
-            ("WHERE post_id > 3", 3, 5),
+            ("WHERE post_id > 3", 3, 2),
             ("WHERE post_id % 2 = 0", 3, 5),
             ("WHERE post_id = 2", 0, 1),
             ("WHERE post_id IN (2, 9)", 0, 2),

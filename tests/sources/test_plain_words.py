@@ -11,6 +11,7 @@ from fff.errors import SpecError
 from fff.schema import arrow_type
 from fff_sources.document import parse_document
 from fff_sources.http.diagnosis import diagnosis, members_told
+from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.load import lint
 
 PAGE = b"<!-- x -->\n<!DOCTYPE html><html><head><title>\n Log  in &amp; go\x1b</title></head></html>"
@@ -113,3 +114,16 @@ def test_a_column_that_is_neither_a_type_nor_a_mapping(tmp_path):
     [problem] = lint(file)
     assert "columns.a: must be a mapping" in str(problem)
     assert "name of its type" in problem.hint
+
+
+def test_half_a_character_is_no_end_in_the_middle():
+    for body in (b'[{"id": 1, "name": "\\ud800"}]', b'[{"name": "a\\uDBFF b"}]', b'[{"name": "\\udc00"}]'):
+        with pytest.raises(MalformedJSON) as error:
+            decode(body)
+        for form in ("json", "ndjson"):
+            problem, hint = diagnosis(body, form, None, str(error.value))
+            assert problem is not None
+            assert "half a surrogate pair" in problem
+            assert hint is not None
+    cut = b'[{"id": 1, "name": "\\ud83d\\ude00'
+    assert "it ends in the middle" in str(diagnosis(cut, "json", None, "Input data was truncated"))

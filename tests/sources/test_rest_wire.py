@@ -258,6 +258,17 @@ async def test_sources_that_go_round_or_astray_end_with_an_error(
     assert len(server.asked) <= 8
 
 
+async def test_a_total_beyond_all_numbers_is_told_as_that(serve: Serve, read: Read) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text='{"total": 1e400, "items": [{"id": 1, "zip": "1"}]}')
+
+    url = (await serve(handler)).url
+    paginator = "{type: offset, total_path: total}"
+    endpoint = f"{{path: r, data_selector: items, paginator: {paginator}}}"
+    with pytest.raises(SourceError, match="what stands at 'total' cannot be read: Number out of range"):
+        await read(source(url, f"t: {{{COLUMNS}, scan: {{endpoint: {endpoint}}}}}")).scan("t")
+
+
 async def test_cursors(serve: Serve, read: Read) -> None:
     async def handler(asked: web.Request) -> web.Response:
         start = 0 if asked.query["after"] == "*" else int(asked.query["after"])

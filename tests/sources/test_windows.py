@@ -282,3 +282,21 @@ async def test_the_example_of_the_reference_runs(serve: Serve, read: Read) -> No
     served = await serve(answer)
     reader = read(example, FFF_QUAKES_BASE_URL=served.url)
     assert sorted(row["day"] for row in await reader.scan("events", window=8)) == days
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz", "bigint", "decimal(9,2)"])
+@pytest.mark.parametrize("size", [".inf", ".nan", "1.0e+30", "3.0e+6", "-.inf"])
+def test_windows_of_no_size_are_told_by_lint(tmp_path: Path, kind: str, size: str) -> None:
+    start, end = ("2024-01-01", "2024-03-01") if kind.startswith(("date", "time")) else ("1", "90")
+    windows = f"windows: {{column: at, start: '{start}', end: '{end}', size: {size}, nulls: none}}"
+    keys = "key_columns: [{name: at, operators: ['>=', '<'], param: {'>=': from, '<': to}}]"
+    file = tmp_path / "fff.yaml"
+    file.write_text(
+        "version: 1\nsources: {s: {client: {base_url: 'http://localhost'}, tables: {t: {"
+        f"columns: {{at: '{kind}'}}, {keys}, scan: {{endpoint: r, {windows}}}}}}}}}}}\n",
+        encoding="utf-8",
+    )
+    told = [str(problem) for problem in lint(file)]
+    longer = size == "1.0e+30" and kind.startswith(("date", "time"))
+    assert bool(told) == (longer or size in (".inf", ".nan", "-.inf")), told
+    assert not longer or any("longer than any time" in text for text in told)

@@ -18,7 +18,7 @@ from fff.policies import make_policy
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 from fff.sql.plan import BlockQuery
-from fff.sql.syntax.params import render
+from fff.sql.syntax.parameters.params import render
 
 #: Predicates of one Spark job.
 BATCH = 250

@@ -46,7 +46,7 @@ NOT_ALONE = [
     "SELECT i FROM r UNION ALL SELECT s FROM u",  # strings become numbers, on conditions
     "SELECT i FROM r UNION SELECT i FROM u UNION ALL SELECT i FROM u",  # one of each, but not of the last
     "SELECT DISTINCT a FROM u",
-    "SELECT array() AS x FROM u",  # a text in Spark's answer
+    "SELECT array() AS x FROM u",  # elements without a type
     "SELECT a[i] FROM (SELECT array(1, 2) AS a, i FROM u) AS t",
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",

@@ -66,9 +66,10 @@ async def test_a_body_that_trickles_is_given_up_on(serve: Serve, client: WebClie
 
     server = await serve(handler)
     policy = HostPolicy(read_timeout=0.05, max_attempts=2, max_delay=0)
-    with pytest.raises(SourceError, match="no answer in time after 2 attempts"):
+    with pytest.raises(SourceError, match="no answer in time after 2 attempts") as error:
         await client.request(Request(server.url, policy=policy), meter=AccessMeter())
     over.set()
+    assert "it had begun to come: give it longer with client.timeout" in str(error.value.hint)
 
 
 async def test_an_answer_that_nobody_asked_for_answers_nothing(client: WebClient) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from fff.access.disk.folder import byte_limit, cache_folder
 from fff.access.disk.index import Held
 from fff.access.disk.store import RowStore, opened
+from fff.errors import UsageError
 from fff.forecast.history import TableHistory
 from fff_cli.output.console import is_terminal
 from fff_cli.output.formats import emit_batch
@@ -33,16 +34,29 @@ def show_stats(output: str | None) -> int:
 
 
 def clear(source: str | None) -> int:
-    """Forget what is kept, of one source or of all."""
+    """Forget what is kept, of one source or of all. Raises UsageError for a source that nothing knows."""
     with _store() as store:
         if store is None:
             say(_NO_PLACE)
             return 0
+        if source is not None and all(one.source != source for one in store.held()):
+            _check_known(source)
         before = _entries(store)
         store.clear(source)
         TableHistory.of_user(os.environ, enabled=None).clear(source)
         say(f"cleared: {before - _entries(store):,} scans and keys")
     return 0
+
+
+def _check_known(source: str) -> None:
+    """Raise UsageError for a source that nothing is kept of, and that is not in the usual places either."""
+    from fff.opening import open_federation  # noqa: PLC0415 - engine and sources, only for this
+
+    if open_federation((), cache=False).catalog.source(source) is None:
+        raise UsageError(
+            f"nothing is kept of {source!r}, and no source is called so",
+            hint="fff cache stats shows what is kept",
+        )
 
 
 def _entries(store: RowStore) -> int:

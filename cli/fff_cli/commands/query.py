@@ -246,6 +246,7 @@ class ScriptRun:
         self._note: str | None = None  # on the file that the last result went to
         self._results = 0  # written, or begun
         self._scripted = False
+        self.kinds: tuple[Any, ...] = ()  # Arrow's, of the columns of the last result
         self.reports = Reports(arguments.report)
 
     async def script(self, federation: Federation, prepared: Sequence[Prepared]) -> int:
@@ -388,6 +389,7 @@ class ScriptRun:
                     write_batches(out, batch)
                     target.flush()
         assert schema is not None, "the engine tells the header even of an empty result"
+        self.kinds = tuple(schema.types)
         with writing():
             if not begun:
                 out.begin(schema)

@@ -213,9 +213,10 @@ def share_done(snapshot: Snapshot, left_s: float | None) -> float | None:
         for one in snapshot.access
         if one.state in ACTIVE and (share := share_of(one, snapshot.waiting)) is not None
     ]
-    ended = sum(one.state not in (*ACTIVE, "waiting") for one in snapshot.access)
+    methods = [one for one in snapshot.access if one.kind != "columns"]
+    ended = sum(one.state not in (*ACTIVE, "waiting") for one in methods)
     if not shares and ended:
-        shares = [ended / len(snapshot.access)]
+        shares = [ended / len(methods)]
     if left_s is not None:
         shares = [snapshot.elapsed_s / max(snapshot.elapsed_s + left_s, LEAST_S)]
     return min(0.99, *shares) if shares else None

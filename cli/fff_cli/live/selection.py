@@ -73,7 +73,7 @@ def moved(snapshot: Snapshot, rows: Sequence[int], picked: Identity | None, step
 
 def predicate(snapshot: Snapshot, picked: Identity) -> str:
     """What is true of the rows of a group, as SQL. Raises UsageError where no predicate says it."""
-    from fff.sql.syntax.params import render  # noqa: PLC0415 - brings the parser, which only those who pick pay for
+    from fff.sql.syntax.parameters.params import render  # noqa: PLC0415 - brings the parser, which only those who pick pay for
 
     names = [snapshot.group_keys[column] for column in _keyed(snapshot)]
     parts = []

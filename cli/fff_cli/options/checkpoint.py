@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from fff.structs import Struct, replace
 from fff_cli.options.arguments import QueryArguments
 
 _ABOUT, _FORMAT = "statement.json", 1
+#: What a checkpoint has in its folder, and the drafts that a killed run leaves.
+_OWN = re.compile(r"\.?(?:statement\.json|journal|key|rows)(?:\.\w+\.part)?")
 
 
 class Begun(Struct, frozen=True):
@@ -41,6 +44,11 @@ def check(arguments: QueryArguments) -> None:
             f"{str(arguments.checkpoint)!r} holds a checkpoint already",
             hint=f"go on with it by fff resume {arguments.checkpoint}, or name another folder",
         )
+    if (strange := _strange(arguments.checkpoint)) is not None:
+        raise UsageError(
+            f"{str(arguments.checkpoint)!r} holds other things than a checkpoint: {strange!r}",
+            hint="name a folder for it alone, which need not be there",
+        )
     excluded = {
         "--record": arguments.record,
         "--replay": arguments.replay,
@@ -52,6 +60,17 @@ def check(arguments: QueryArguments) -> None:
             raise UsageError(
                 f"--checkpoint and {name} exclude each other", hint="a checkpoint keeps all answers"
             )
+
+
+def _strange(folder: Path) -> str | None:
+    """What is in a folder that no checkpoint has; one that was killed early has not all that one has. Raises UsageError."""
+    try:
+        names = sorted(one.name for one in folder.iterdir())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot use {str(folder)!r}: {error.strerror}") from error
+    return next((name for name in names if not _OWN.fullmatch(name)), None)
 
 
 def begin(folder: Path, typed: Sequence[str], texts: Sequence[str], seed: int | None) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 
 from fff.errors import UsageError
-from fff.sql.syntax.param_types import inferred, typed
+from fff.sql.syntax.parameters.param_types import inferred, typed
 from fff_cli.options.texts import typed_text
 
 _FORM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)

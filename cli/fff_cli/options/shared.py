@@ -57,6 +57,33 @@ Format = Annotated[
     ),
 ]
 ROWS_SHOWN = 40
+#: How help writes a value of several names between commas.
+COLUMNS = "COLUMNS"
+
+
+def refuse_empty(command: Any) -> None:
+    """Have a command, and those below it, refuse values that are empty: what an unset variable leaves is no choice.
+
+    Before they become paths, of which the empty one is the current folder.
+    """
+    for param in command.params:
+        param.process_value = _not_empty(param, param.process_value)
+    for below in getattr(command, "commands", {}).values():
+        refuse_empty(below)
+
+
+def _not_empty(param: Any, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def checked(context: Any, value: Any) -> Any:
+        given = [
+            one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)
+        ]
+        names = (name for one in given for name in (one.split(",") if param.metavar == COLUMNS else [one]))
+        if not all(name.strip() for name in names):
+            what = "a name in it is" if all(one.strip(" ,") for one in given) else "it is"
+            raise typer.BadParameter(f"{what} empty; is a variable unset?", ctx=context, param=param)
+        return then(context, value)
+
+    return checked
 
 
 def refuse_beside(option: str, others: Mapping[str, object]) -> None:

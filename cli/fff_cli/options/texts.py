@@ -17,6 +17,8 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
     """The SQL from the argument, the files, or standard input when it is not a terminal; raises UsageError."""
     if sql is not None and files:
         raise UsageError("SQL was given both as an argument and with -f", hint="use one of the two")
+    if sum(file == Path("-") for file in files) > 1:
+        raise UsageError("-f - was given twice: standard input is read once", hint="leave one out")
     if sql is not None and sql.strip() == sql and len(sql.split()) == 1 and Path(sql).is_file():
         raise UsageError(
             f"{sql!r} is the name of a file, and no SQL", hint="-f FILE reads SQL, -s FILE a spec of sources"

@@ -30,8 +30,18 @@ Header: TypeAlias = Sequence[tuple[str, str | None]]
 
 
 def columns_of(names: Sequence[str]) -> tuple[str, ...]:
-    """The columns that `--upsert` names: each time one, or several between commas."""
-    return tuple(name.strip() for text in names for name in text.split(",") if name.strip())
+    """The columns that `--upsert` names: each time one, or several between commas. Raises UsageError for one named twice."""
+    columns = tuple(name.strip() for text in names for name in text.split(",") if name.strip())
+    twice = next((name for name, times in Counter(map(str.lower, columns)).items() if times > 1), None)
+    if twice is not None:
+        raise UsageError(f"the column {twice!r} is named twice", hint="keep one of the two")
+    return columns
+
+
+def spelled(keys: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Columns as a result spells them: SQL's names are the same in any case. Those it has not stay as they are."""
+    by_lower = {name.lower(): name for name in reversed(names)}
+    return tuple(key if key in names else by_lower.get(key.lower(), key) for key in keys)
 
 
 def check(
@@ -49,11 +59,11 @@ def check(
     if columns is None:
         return
     wanted = _header(form, columns)
-    lost = [key for key in keys if key not in [name for name, _ in wanted]]
+    names = [name for name, _ in wanted]
+    lost = [key for key in spelled(keys, names) if key not in names]
     if lost:
-        names = ", ".join(name for name, _ in wanted)
         raise UsageError(
-            f"the result has no column {lost[0]!r} to tell rows apart by", hint=f"it has {names}"
+            f"the result has no column {lost[0]!r} to tell rows apart by", hint=f"it has {', '.join(names)}"
         )
     if file.exists():
         fit(file, _held(file, form), wanted)
@@ -77,6 +87,8 @@ class AddedTo(NewFile):
         if aside:
             return super().keep(aside=aside, whole=whole)
         fresh = self.written()
+        if self._keys:
+            self._keys = spelled(self._keys, [name for name, _ in _held(fresh, self._form)])
         with _clear(self._file):
             coming = self._coming(fresh)
             if not self._file.exists():

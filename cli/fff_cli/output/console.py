@@ -101,8 +101,9 @@ def write_error(text: str) -> None:
 
 
 def tell_unwritten(error: OSError) -> int:
-    """Say that standard output cannot be written; the exit code."""
-    write_error(f"error: cannot write the result: {error.strerror}\n")
+    """Say what cannot be written: the file that the system names, else standard output; the exit code."""
+    what = "the result" if error.filename is None else repr(os.fsdecode(error.filename))
+    write_error(f"error: cannot write {what}: {error.strerror}\n")
     return 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,35 @@ def read_back(file: Path, form: str) -> pa.Table:
         ) from error
 
 
+def retyped(rows: pa.RecordBatch, kinds: Sequence[pa.DataType]) -> pa.RecordBatch:
+    """Rows of a file with what it had as text in the types of the result; the last columns are the result's.
+
+    A column that does not fit, as that of an older result, stays text; so do dates and the like, which are
+    text in every format that tells changes.
+    """
+    first = rows.num_columns - len(kinds)
+    columns = [*rows.columns[:first], *map(_retyped, rows.columns[first:], kinds)]
+    return pa.RecordBatch.from_arrays(columns, rows.schema.names)
+
+
+def _retyped(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_string(texts.type):
+        return texts
+    is_of = pa.types
+    with contextlib.suppress(pa.ArrowException, ValueError, TypeError):
+        if (
+            is_of.is_integer(kind)
+            or is_of.is_floating(kind)
+            or is_of.is_decimal(kind)
+            or is_of.is_boolean(kind)
+        ):
+            return texts.cast(kind)
+        if is_of.is_nested(kind):
+            values = [None if text is None else json.loads(text) for text in texts.to_pylist()]
+            return pa.array(values, kind)
+    return texts
+
+
 def _separated(file: Path, separator: str) -> pa.Table:
     """An empty cell is NULL, one of two quotes the empty text: as it was written."""
     import pyarrow.csv as separated  # noqa: PLC0415 - nobody else pays for it
@@ -100,4 +129,6 @@ def _table(names: list[str], rows: Iterable[Iterable[object]]) -> pa.Table:
 def _text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, Decimal):
+        return str(value)
     return value.hex() if isinstance(value, bytes) else json.dumps(value, default=str, ensure_ascii=False)

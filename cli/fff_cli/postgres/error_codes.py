@@ -39,7 +39,7 @@ _STATES = tuple(
 
 def remarks_on(end: Mapping[str, Any], *, parts: bool, cancelled: bool) -> list[str]:
     """What there is to say of an answer that has come. Raises CodedError for one that is not whole, unless `parts` will do."""
-    remarks = [*end["warnings"], *end["doubts"]]
+    remarks: list[str] = end["warnings"]  # which tell in sentences what is in doubt
     if end["complete"]:
         return remarks
     missing = [f"{one['table']} where {one['predicate']}: {one['reason']}" for one in end["missing"]]

@@ -189,7 +189,9 @@ def _fits(name: str, value: str, limits: ServeLimits) -> bool:
         match name:
             case "statement_timeout":
                 return 0 <= _milliseconds(value) < float("inf")
-            case "fff.max_requests" | "fff.rows":
+            case "fff.max_requests":
+                return int(value) > 0
+            case "fff.rows":
                 return int(value) >= 0
             case "fff.partial":
                 return value.lower() in (*_ON, *_OFF)

@@ -18,7 +18,7 @@ from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.failures import writing
 from fff_cli.output.files import NewFile, Target
 from fff_cli.output.formats import emit_batch
-from fff_cli.output.readback import read_back
+from fff_cli.output.readback import read_back, retyped
 from fff_cli.output.streams import BINARY_FORMATS, choose_format
 from fff_cli.refresh.remembered import KeptStatement, check_unchanged, one_result, read, write
 from fff_cli.run.interrupts import Interrupts
@@ -169,4 +169,4 @@ class _Rerun(ScriptRun):
         """Tell how it ended, and which rows have come, gone or changed."""
         super().close(outcome, execution)
         if self._changes and self._changes_form is not None:
-            emit_batch(self._changes.rows, self._changes_form)
+            emit_batch(retyped(self._changes.rows, self.kinds), self._changes_form)

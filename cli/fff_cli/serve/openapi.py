@@ -11,7 +11,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "sql": {"type": "string"},
     "params": {"oneOf": [{"type": "object"}, {"type": "array", "items": {"type": "string"}}]},
     "deadline": {"type": "number", "exclusiveMinimum": 0},
-    "max_requests": {"type": "integer", "minimum": 0},
+    "max_requests": {"type": "integer", "minimum": 1},
     "budget": {"type": ["number", "string"]},
     "rows": {"type": "integer", "minimum": 0},
     "prefer": {"enum": ["fast", "balanced", "cheap"]},

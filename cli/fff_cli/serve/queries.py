@@ -99,7 +99,7 @@ MEMBERS: dict[str, tuple[Callable[[object], bool], str]] = {
     "sql": (_is_text, "one statement of Spark's SQL, as a string"),
     "params": (_are_params, "values by name, or a list of strings such as 'zip=94704'"),
     "deadline": (lambda value: _is_number(value) and value > 0, "a positive number of seconds"),  # type: ignore[operator]
-    "max_requests": (_is_whole, "a whole number"),
+    "max_requests": (lambda value: _is_whole(value) and value > 0, "a whole number above 0"),  # type: ignore[operator]
     "budget": (lambda value: _is_number(value) or _is_text(value), "an amount such as '0.50 EUR'"),
     "rows": (_is_whole, "a whole number"),
     "prefer": (_is_text, "fast, balanced or cheap"),

@@ -195,7 +195,7 @@ async def _params(session: ShellSession, argument: str) -> list[Item]:
     elif argument:
         session.params |= parse_params([argument])
     else:
-        from fff.sql.syntax.params import render  # noqa: PLC0415 - loaded with the engine
+        from fff.sql.syntax.parameters.params import render  # noqa: PLC0415 - loaded with the engine
 
         shown = {name: render(name, value) for name, value in session.params.items()}
         lines = [

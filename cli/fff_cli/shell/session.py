@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fff.budget import format_bytes
+from fff.budget import Budget, format_bytes
 from fff.errors import UsageError
 from fff.structs import replace
 from fff_cli.commands.explain import Glossed
@@ -63,12 +63,10 @@ class ShellSession:
         if asked is not None:
             return await self.explain(asked)
         self.output.check()
-        prepared = await self._prepare(sql)
         plan = Plan((sql,), self.params, "line" if expanded else self.output.format)
         arguments = replace(self.arguments, output_file=self.output.file)
-        return await self._run(
-            SessionRun(arguments, plan, self.progress, self.interrupts, self.output), prepared
-        )
+        run = SessionRun(arguments, plan, self.progress, self.interrupts, self.output)
+        return await self._run(run, await self._prepare(sql, run.budget))
 
     async def _run(self, run: SessionRun, prepared: Prepared) -> int:
         code = await run.statement(self.federation, prepared)
@@ -128,20 +126,20 @@ class ShellSession:
             sql = sql[first.end :]
         if first_word(sql) is None:
             raise UsageError("there is nothing to explain", hint="EXPLAIN SELECT …;")
-        prepared = await self._prepare(sql)
+        plan = Plan((sql,), self.params, "csv")
+        run = AnalyzedRun(self.arguments, plan, self.progress, self.interrupts, self.output)
+        prepared = await self._prepare(sql, run.budget)
         lines, code = self.federation.explain(prepared).splitlines(), 0
         if analyze:
-            plan = Plan((sql,), self.params, "csv")
-            run = AnalyzedRun(self.arguments, plan, self.progress, self.interrupts, self.output)
             code = await self._run(run, prepared)
             lines += run.lines
         emit_outline(Glossed()(lines), self.pages())
         return code
 
-    async def _prepare(self, sql: str) -> Prepared:
+    async def _prepare(self, sql: str, budget: Budget | None) -> Prepared:
         from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
-        await discover_all(self.federation, [sql])
+        await discover_all(self.federation, [sql], budget)
         [prepared] = prepare_all(self.federation, [sql], self._params_of(sql))
         return prepared
 

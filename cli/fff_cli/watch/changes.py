@@ -15,6 +15,7 @@ import pyarrow as pa
 from fff.access.disk.folder import private
 from fff.errors import UsageError
 from fff.schema import distinct_names
+from fff_cli.output.adding import spelled
 
 COME, GONE, CHANGED = "+", "-", "~"
 
@@ -40,6 +41,7 @@ def compared(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> Changes:
 
     Raises UsageError: there is no such column.
     """
+    keys = spelled(keys, after.schema.names)
     for key in keys:
         if key not in after.schema.names:
             raise UsageError(
@@ -95,28 +97,34 @@ def _once(texts: Iterator[str]) -> set[str]:
 
 
 class LastResult:
-    """The last whole result of a watch, in a file by what is watched; nowhere where there is no folder for it."""
+    """The last whole result of a watch: in memory, and for the next watch in a file by what is watched, where it can be."""
 
     def __init__(self, folder: Path | None, watched: object) -> None:
         name = hashlib.blake2b(json.dumps(watched).encode(), digest_size=16).hexdigest()
         self._file = None if folder is None else folder / "watch" / f"{name}.arrow"
+        self._rows: pa.Table | None = None
 
     def read(self) -> pa.Table | None:
         """It, if there is one."""
-        if self._file is None:
-            return None
-        with contextlib.suppress(OSError, pa.ArrowException), pa.OSFile(str(self._file)) as file:
-            return pa.ipc.open_file(file).read_all()
-        return None
+        if self._rows is None and self._file is not None:
+            with contextlib.suppress(OSError, pa.ArrowException), pa.OSFile(str(self._file)) as file:
+                self._rows = pa.ipc.open_file(file).read_all()
+        return self._rows
 
-    def write(self, rows: pa.Table) -> None:
-        """Keep another in its place; that it cannot be is no reason to stop watching."""
+    def write(self, rows: pa.Table) -> str | None:
+        """Keep another in its place; why it cannot be kept for the next watch, which is no reason to end this one."""
+        self._rows = rows
         if self._file is None:
-            return
+            return "there is no folder for it"
         draft = self._file.with_suffix(".part")
-        with contextlib.suppress(OSError):
+        try:
             self._file.parent.mkdir(mode=0o700, exist_ok=True)
             draft.unlink(missing_ok=True)
             with private(draft) as file, pa.ipc.new_file(file, rows.schema) as out:
                 out.write_table(rows)
             draft.replace(self._file)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            return f"{str(self._file.parent)!r}: {error.strerror or error}"
+        return None

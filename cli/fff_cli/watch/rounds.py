@@ -29,7 +29,7 @@ from fff_cli.output.formats import NdjsonWriter, Writer, writer
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
 from fff_cli.run.account import closing_lines
 from fff_cli.run.interrupts import Interrupts
-from fff_cli.run.progress import say, say_error
+from fff_cli.run.progress import say, say_error, say_words
 from fff_cli.run.state import state_folder
 from fff_cli.watch.changes import Changes, LastResult, compared
 
@@ -75,13 +75,14 @@ class _Rounds:
         self._params = parse_params(arguments.params)
         places = [str(Path(source).resolve()) for source in arguments.sources] or [str(Path.cwd())]
         self._last = LastResult(state_folder(), [list(self._texts), list(arguments.params), places])
+        self._warned = False
         self._target = StandardOutput()
         self._out: Writer | None = None
         self._screen = output_screen()
 
     async def run(self) -> int:
         """All rounds, until there have been enough or somebody ends them."""
-        from fff_cli.run.federation import discover_all, open_federation  # noqa: PLC0415 - engine and sources, only now
+        from fff_cli.run.federation import open_federation  # noqa: PLC0415 - engine and sources, only now
 
         interrupts, worst, count = Interrupts(), 0, 0
         try:
@@ -89,7 +90,6 @@ class _Rounds:
                 async with open_federation(
                     self._arguments.sources, options=self._arguments.run, **cache_of(self._arguments)
                 ) as federation:
-                    await discover_all(federation, self._texts)
                     while True:
                         began = time.monotonic()
                         worst = max(worst, await self._round(federation))
@@ -103,13 +103,14 @@ class _Rounds:
             return interrupts.exit_code
 
     async def _round(self, federation: Federation) -> int:
-        from fff_cli.run.federation import prepare_all  # noqa: PLC0415 - engine and sources, only now
+        from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now
 
+        options = run_options(self._arguments, live=False)
+        budget = Budget.of(options.max_requests, options.budget)
+        await discover_all(federation, self._texts, budget)
         statements = prepare_all(federation, self._texts, self._params)
         if len(statements) != 1:
             raise UsageError("one statement can be watched at a time", hint="give each its own fff watch")
-        options = run_options(self._arguments, live=False)
-        budget = Budget.of(options.max_requests, options.budget)
         federation.reset()  # nothing is fresh: each round asks
         execution = federation.execute(statements[0], options, budget)
         try:
@@ -146,7 +147,18 @@ class _Rounds:
                 self._write(changes.rows)
                 if self._watch.command is not None:
                     await self._call(self._watch.command, changes.rows)
-        self._last.write(now)
+        self._keep(now)
+
+    def _keep(self, now: pa.Table) -> None:
+        """For the next round and, where that can be, for the next watch; that it cannot be is told once."""
+        why = self._last.write(now)
+        if why is None or self._warned or self._arguments.quiet:
+            return
+        self._warned = True
+        say_words(
+            f"warning: the last result cannot be kept for a watch that is started later ({why}):"
+            " set XDG_STATE_HOME to a folder of yours with room in it"
+        )
 
     def _tell(self, text: str) -> None:
         if not self._arguments.quiet:

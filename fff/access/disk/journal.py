@@ -56,6 +56,7 @@ class Journal:
 
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self._durable = durable
+        self._folder = folder
         try:
             if not made(folder):
                 raise UsageError(f"{str(folder)!r} is open to others", hint="name a folder of your own")
@@ -92,7 +93,7 @@ class Journal:
         return None
 
     async def keep(self, name: bytes, beside: Mapping[str, object], body: bytes) -> None:
-        """Write an answer down. Those that come together are on the disk together."""
+        """Write an answer down. Those that come together are on the disk together. Raises UsageError."""
         if self._durable:
             await asyncio.to_thread(self._write, name, beside, body)
         else:
@@ -120,10 +121,22 @@ class Journal:
         with self._writing:
             data = b"".join(self._pending.popleft() for _ in range(len(self._pending)))
             if data:  # else whoever wrote before has written this, too
-                os.pwrite(self._file.fileno(), data, self._end)
-                if self._durable:
-                    os.fsync(self._file.fileno())
+                self._put(data)
                 self._end += len(data)
+
+    def _put(self, data: bytes) -> None:
+        """All of it, behind what is there. Raises UsageError."""
+        written = 0
+        try:
+            while written < len(data):  # a disk that gets full takes a part without a word
+                written += os.pwrite(self._file.fileno(), data[written:], self._end + written)
+            if self._durable:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the checkpoint {str(self._folder)!r}: {error.strerror or error}",
+                hint="make room: what is in it by now can be gone on with",
+            ) from error
 
     def _read(self) -> int:
         """Find what there is; where the whole records end, where the next one is to be written."""

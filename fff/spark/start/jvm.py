@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import struct
 import subprocess
 import threading
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 CONNECTION_LOST = "the connection was lost"
 START_TIMEOUT_S = 180.0
 _POLL_S = 0.01
+_LEAST_ROOM = 1 << 20  # bytes free on a disk; one with less is full for a JVM
 _ENDING_S = 0.2
 
 #: What Spark reaches into and Java has closed since version 17.
@@ -112,21 +114,25 @@ class GatewayJVM:
             "spark.sql.warehouse.dir": str(self.scratch / "warehouse"),
         }
 
-    def boot(self) -> tuple[int, str]:
+    def boot(self, patience_s: float = START_TIMEOUT_S) -> tuple[int, str]:
         """Start the JVM; the port its gateway listens on, and the secret it wants to hear.
+
+        It is waited for so long.
 
         Raises:
             SparkError: it does not start, or `kill` was called meanwhile.
         """
         try:
+            self._check_room(self.scratch.parent)  # else it would be waited for in vain
             try:
-                return self._boot(self.archive)
+                return self._boot(self.archive, patience_s)
             except _EndedEarlyError:
+                self._check_room(*self._folders)
                 if self.archive is None or not self.archive.file.exists():
                     raise
                 # Perhaps the archive is damaged in a way the JVM does not notice before it is too late.
                 self.archive.discard()
-                return self._boot(None)
+                return self._boot(None, patience_s)
         except BaseException:
             self.kill()
             raise
@@ -183,7 +189,7 @@ class GatewayJVM:
             with contextlib.suppress(OSError):  # the other end is gone, which was the intention
                 process.stdin.close()
 
-    def _boot(self, archive: Archive | None) -> tuple[int, str]:
+    def _boot(self, archive: Archive | None, patience_s: float) -> tuple[int, str]:
         """Start the process and read where its gateway listens."""
         handshake = self.scratch / "gateway"
         handshake.unlink(missing_ok=True)
@@ -200,23 +206,49 @@ class GatewayJVM:
                     os.close(log)
             except OSError as error:
                 raise SparkError(f"Spark cannot log to {self._log_file}: {error.strerror}") from error
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + patience_s
         while not handshake.exists():
             if self._stopped.wait(_POLL_S):
                 raise SparkError("Spark was stopped while it started")
             if (code := self._process.poll()) is not None:
                 raise _EndedEarlyError(
                     f"Java ended with code {code} while Spark started ({self.java.binary}, version {self.java.version})",
-                    hint="Run again with -v and look into the Spark log; JAVA_HOME chooses another Java.",
+                    hint=f"{self._look_into_log}; JAVA_HOME chooses another Java.",
                 )
             if time.monotonic() > deadline:
                 self._end_process()
-                raise SparkError(f"Spark did not start within {START_TIMEOUT_S:.0f} seconds")
+                self._check_room(*self._folders)
+                raise SparkError(
+                    f"Spark did not start within {patience_s:.0f} seconds",
+                    hint=f"{self._look_into_log}; is there room in {' and in '.join(map(str, self._folders))}?",
+                )
         answer = handshake.read_bytes()
         (port, length), secret = struct.unpack(">ii", answer[:8]), answer[8:]
         handshake.unlink()
         assert len(secret) == length, "the gateway renames the file into place when it is complete"
         return port, secret.decode()
+
+    @property
+    def _look_into_log(self) -> str:
+        none = "Run again with -v and look into the Spark log"
+        return none if self._log_file is None else f"Look into {self._log_file}"
+
+    @property
+    def _folders(self) -> list[Path]:
+        """Where a JVM writes while it starts."""
+        kept = [] if self.archive is None or self.archive.read_only else [self.archive.file.parent]
+        return [self.scratch.parent, *kept]
+
+    @staticmethod
+    def _check_room(*folders: Path) -> None:
+        """Raise SparkError where a disk is full."""
+        for folder in folders:
+            with contextlib.suppress(OSError):  # a folder that is not there is not full
+                if shutil.disk_usage(folder).free < _LEAST_ROOM:
+                    raise SparkError(
+                        f"Spark cannot start: No space left on device in {str(folder)!r}",
+                        hint="Make room, or set TMPDIR and XDG_CACHE_HOME to folders with room.",
+                    )
 
     def _spawn(self, command: list[str], handshake: Path, output: int) -> subprocess.Popen[bytes]:
         env = {name: value for name, value in os.environ.items() if self._cluster or name not in _FOREIGN}

@@ -15,7 +15,7 @@ from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.scalars.typed import LeftToSparkError, may_fail
 from fff.sql.syntax.aggregates import own_nodes
 from fff.sql.syntax.literals import Constant, constant_of
-from fff.sql.syntax.statement import Node, exp
+from fff.sql.syntax.statement import Node, exp, identifier_span
 from fff.structs import Struct, replace
 
 #: So much of a condition is quoted where something follows from it.
@@ -213,3 +213,19 @@ def speaking_of(
             references = [try_resolve(block.statement, node, scope) for node in plain]
             if any(ref is not None and ref.column in columns for ref in references):
                 yield one
+
+
+def not_read(block: SourceBlock, conjunct: Conjunct) -> Span | None:
+    """Where a constant stands for which a comparison is left to Spark, as a number of too many digits."""
+    node = None if conjunct.condition is None else conjunct.condition.node
+    if conjunct.where != "spark" or not isinstance(node, exp.EQ | exp.NullSafeEQ | exp.In):
+        return None
+    sides = (
+        side.unnest()
+        for side in (*node.args.get("expressions", ()), node.this, node.args.get("expression"))
+        if side
+    )
+    written = (side for side in sides if isinstance(side, exp.Literal | exp.RawString))
+    return next(
+        (identifier_span(side) for side in written if constant_of(block.statement, side) is None), None
+    )

@@ -1,14 +1,31 @@
-"""Equality classes by union-find, and the constants that hold for every member of one."""
+"""Equality classes by union-find, and what holds for every member of one: constants, and conditions on keys that lookups ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr, InList, Literal
+import pyarrow as pa
+
+from fff.dataflow.plan.expressions import (
+    And,
+    Column,
+    Compare,
+    Expr,
+    InList,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    columns_of,
+    evaluate,
+)
+from fff.schema import ArrowType
 from fff.sql.analysis.cases import Case, both, cases_of, united
-from fff.sql.analysis.predicates import pinned
+from fff.sql.analysis.conjuncts import Conjunct, links_of
+from fff.sql.analysis.predicates import map_columns, pinned
 from fff.sql.binder.names import Scope
+from fff.sql.binder.spj_block import SourceBlock
 from fff.sql.scalars.typed import may_fail
 from fff.sql.syntax.literals import fits
 from fff.structs import Struct, field, replace
@@ -99,6 +116,75 @@ def pin(conjuncts: Sequence[Expr], equalities: Equalities, scope: Scope) -> Pins
     return Pins(
         values, tuple(derived), both(spelled, values), tuple(cases for cases in together if len(cases) > 1)
     )
+
+
+def handed_on(
+    block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equalities, sought: Collection[Column]
+) -> Iterator[Conjunct]:
+    """What conditions on one column that lookups are asked by, of those `sought`, say of the columns that its keys come from.
+
+    What fails them there has no partner, so that its key need not be asked for: of a right side an ON condition says so to
+    what ON equates it with, and WHERE of a left join's where no NULL passes it. Constants are spread by `pin`.
+    """
+    known = {(one.expr, one.on) for one in conjuncts}
+    links = links_of(conjuncts)
+    for one in conjuncts:
+        if one.where != "engine" or one.expr is None or may_fail(one.expr):
+            continue
+        column, *more = columns_of(one.expr)
+        if more or column not in sought:
+            continue
+        linked = [other for own, other in links.get(column.alias, ()) if own == column]
+        if one.on == column.alias:
+            others = linked
+        elif one.on is not None:
+            continue
+        elif linked:
+            others = [] if _passes_null(one.expr, block.scope.field(column).arrow) else linked
+        else:
+            others = [] if pinned(one.expr) else list(equalities.others(column))
+        for other in others:
+            said = _said_of(other, one.expr, column, block.scope)
+            if said is not None and (said, one.on) not in known:
+                known.add((said, one.on))
+                reason = f"follows from {block.scope.describe(column)}"
+                text = f"{one.text}, of {block.scope.describe(other)}"
+                yield Conjunct(text, "engine", reason, expr=said, on=one.on, derived=True)
+
+
+def _passes_null(expr: Expr, arrow: ArrowType) -> bool:
+    """Whether a condition on one column is true of NULL."""
+    return bool(evaluate(expr, lambda _: pa.nulls(1, arrow), 1)[0].as_py())
+
+
+def _said_of(other: Column, expr: Expr, column: Column, scope: Scope) -> Expr | None:
+    """What a condition on one column says of another that equals it; None where it may mean something else there."""
+    arrow, kind = scope.field(other).arrow, scope.field(column).arrow
+    if arrow == kind and not pa.types.is_floating(kind):  # 0.0 and -0.0 are equal, and print differently
+        return map_columns(expr, lambda _: other)
+    if isinstance(expr, And):
+        known = [said for item in expr.items if (said := _compared(other, item, arrow)) is not None]
+        return And(tuple(known)) if known else None
+    return _compared(other, expr, arrow)
+
+
+def _compared(other: Column, expr: Expr, arrow: ArrowType) -> Expr | None:
+    """Comparisons with constants, as those of a column of another width; None for anything else."""
+    match expr:
+        case Compare(left=Column(), right=Literal(value=value)) if fits(value, arrow):
+            return replace(expr, left=other, right=Literal(value, arrow))
+        case InList(item=Column(), values=values):
+            return InList(other, tuple(value for value in values if fits(value, arrow)), arrow)
+        case IsNull(item=Column()):
+            return IsNull(other)
+        case Not(item=item):
+            said = _compared(other, item, arrow)
+            return None if said is None else Not(said)
+        case And(items=items) | Or(items=items):
+            parts = [_compared(other, item, arrow) for item in items]
+            known = tuple(part for part in parts if part is not None)
+            return replace(expr, items=known) if len(known) == len(parts) else None
+    return None
 
 
 def _inherit(conjunct: Expr, member: Column, values: tuple[object, ...], scope: Scope) -> Expr:

@@ -24,6 +24,12 @@ _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 _CASTS = frozenset({"bigint", "binary", "decimal", "smallint", "tinyint"})
 #: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
 _GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
+#: What stands before the name of a file, and what is piped in.
+_FILES = frozenset({"csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel", "local", "stdin"})
+_FILES_HINT = (
+    "those of the machine that runs statements are, with `fff serve --local-files` or local_files=True in Python;"
+    " specs can name files everywhere"
+)
 _WHERE_TABLES_COME_FROM = (
     "tables come from the files given with -s, FFF_SOURCES, ./fff.yaml, ./sources/ and the bundled catalog; "
     "`fff source list` shows them"
@@ -139,20 +145,20 @@ def find_table(
             hint = f"{tables[0].unfinished}\n  then take `unfinished` out of its spec"
             raise statement.error(f"table {name} is a draft, and cannot be asked yet", span, hint=hint)
         return tables[0]
-    unread = catalog.unread()
-    elsewhere = (
-        f"{' and '.join(unread[:3])}{' and others' if len(unread) > 3 else ''} in this folder may have it, and nothing reads it: -s {unread[0]}"
-        if unread
-        else ""
-    )
+    elsewhere = _elsewhere(catalog)
     if tables:
         names = ", ".join(sorted(qualified(table.source, table.name) for table in tables))
-        hint = "\n  ".join(filter(None, ("write source.table", elsewhere)))
+        # Of the bundled tables alone none may be the one that is meant.
+        own = catalog.own_tables()
+        known = elsewhere if not any(table in own for table in tables) else ""
+        hint = "\n  ".join(filter(None, ("write source.table", known)))
         raise statement.error(f"table {name} is ambiguous: {names}", span, hint=hint)
     if len(parts) > 1 and catalog.find([name], offered=False):
         raise statement.error(
             f"unknown table {name}", span, hint=f"a file's name stands in quotation marks: FROM '{name}'"
         )
+    if not catalog.local_files and _means_file(parts):
+        raise statement.error(f"unknown table {name}: no files are read here", span, hint=_FILES_HINT)
     close = [qualified(*one.split(".", 1)) for one in catalog.suggest(name) or catalog.suggest(parts[-1])]
     absent = _absent(parts, catalog)
     if absent is not None and (
@@ -162,9 +168,23 @@ def find_table(
             absent += "\n  a backslash makes the next character another: write / or \\\\"
         raise statement.error(f"unknown table {name}", span, hint=absent)
     hint = f"did you mean {' or '.join(close)}?" if close else absent or _WHERE_TABLES_COME_FROM
-    if unread:
+    if elsewhere:
         hint = f"{hint}\n  {elsewhere}" if close else elsewhere
     raise statement.error(f"unknown table {name}", span, hint=hint)
+
+
+def _means_file(parts: Sequence[str]) -> bool:
+    """Whether a name that is no table's would be a file's, or what is piped in, where files are read."""
+    return parts[0].lower() in _FILES or (len(parts) == 1 and re.search(r"[./*]", parts[0]) is not None)
+
+
+def _elsewhere(catalog: Catalog) -> str:
+    """Where a table may be that is not in the catalog; empty where no file is known."""
+    unread = catalog.unread()
+    if not unread:
+        return ""
+    files = " and ".join(unread[:3]) + (" and others" if len(unread) > 3 else "")
+    return f"{files} in this folder may have it, and nothing reads it: -s {unread[0]}"
 
 
 def is_call(table: Table | None, alias: str) -> bool:

@@ -26,7 +26,6 @@ from fff.sql.syntax.statement import (
     exp,
     identifier_span,
     quote,
-    text_span,
 )
 
 #: So many rows of a range become a table.
@@ -193,10 +192,8 @@ def _place(statement: Statement, node: Node) -> tuple[int, int] | None:
 
 def _word(statement: Statement, node: Node) -> int:
     """The word VALUES in front of rows; -1 where it cannot be told."""
-    inside = text_span(exp.Tuple(expressions=[row.copy() for row in node.expressions]))
-    start = 0 if inside is None else statement.token_at(inside.start)
-    kinds = [token.token_type for token in statement.tokens[:start]]
-    return next((at for at in reversed(range(start)) if kinds[at] is TokenType.VALUES), -1)
+    start = node.meta.get("word")
+    return statement.token_at(start) if isinstance(start, int) else -1
 
 
 def _alias_columns(node: Node) -> list[Node]:

@@ -16,7 +16,7 @@ from fff.catalog import LookupMethod, ScanMethod, Table
 from fff.dataflow.plan.expressions import Column
 from fff.errors import InfeasibleQuery
 from fff.sql.analysis.cases import MAX_SPELLED, bounded
-from fff.sql.analysis.conjuncts import Conjunct, speaking_of
+from fff.sql.analysis.conjuncts import Conjunct, not_read, speaking_of
 from fff.sql.analysis.equalities import Equalities, Pins
 from fff.sql.binder.names import Relation
 from fff.sql.binder.spj_block import SourceBlock
@@ -292,16 +292,18 @@ def _infeasible(
         )
     best = min(options, key=len)
     wanted = " or ".join(dict.fromkeys(_both(names) for names in options))
-    for conjunct in speaking_of(binder.block, {binder.column(relation, name) for name in best}, conjuncts):
+    speaking = list(speaking_of(binder.block, {binder.column(relation, name) for name in best}, conjuncts))
+    for conjunct in speaking:
         plain = len(conjunct.compared or ()) > 1
         failure = None if plain or conjunct.expr is None else always_fails(conjunct.expr)
         if failure is not None:
             hint = f"so nothing binds {wanted} of {table.full_name}"
             return InfeasibleQuery(failure, sql=sql, span=conjunct.span, hint=hint)
+    unread = (not_read(binder.block, conjunct) for conjunct in speaking)
     return InfeasibleQuery(
         f"{table.full_name} can only be read by key: nothing binds {wanted}",
         sql=sql,
-        span=relation.span,
+        span=next(filter(None, unread), relation.span),
         hint=_hint(binder, relation, best, waiting, conjuncts),
     )
 

@@ -25,15 +25,15 @@ from fff.errors import UnsupportedSQL
 from fff.schema import Field
 from fff.sql.analysis.cases import cases_of, united
 from fff.sql.analysis.conjuncts import Conjunct, classify, link_of, links_of
-from fff.sql.analysis.equalities import Equalities, Pins, pin, place
+from fff.sql.analysis.equalities import Equalities, Pins, handed_on, pin, place
 from fff.sql.analysis.predicates import map_columns
 from fff.sql.analysis.pushdown import narrowed, says_all
 from fff.sql.binder.names import Relation, Scope
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.plan import BlockQuery, Feed, FirstRows, KeyBinding, LookupBinding
 from fff.sql.planner.access_paths import Access, AliasAccess, Binder, TableAccess, plan_access, spelled
-from fff.sql.syntax import params as parameters
 from fff.sql.syntax.literals import Constant
+from fff.sql.syntax.parameters import params as parameters
 from fff.structs import Struct, replace
 
 #: A lookup is kept this many times as busy as its host's ceiling of concurrent requests allows.
@@ -227,9 +227,9 @@ class BlockParts(Struct, frozen=True):
         )
 
     def _derived(self) -> list[Conjunct]:
-        """Constants that an equality class hands on to its other members."""
+        """Constants that an equality class hands on to its other members, and conditions on what lookups are asked by."""
         scope = self.block.scope
-        return [
+        constants = [
             Conjunct(
                 _text(expr, scope),
                 "engine",
@@ -239,6 +239,15 @@ class BlockParts(Struct, frozen=True):
             )
             for expr, origin in self.pins.derived
         ]
+        binder = self.binder
+        sought = {
+            binder.column(relation, name)
+            for relation in scope.relations
+            for method in binder.table(relation).usable_lookups
+            for name in method.keys
+        }
+        every = (*self.conjuncts, *constants)
+        return [*constants, *handed_on(self.block, every, self.equalities, sought)]
 
     def _marked(self, conjuncts: Sequence[Conjunct]) -> tuple[Conjunct, ...]:
         """The conjuncts, those that bind a seed told apart."""

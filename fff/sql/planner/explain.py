@@ -14,7 +14,7 @@ from fff.dataflow.plan.state import TupleState
 from fff.dataflow.routing.constraints import Constraints
 from fff.display.counts import counted
 from fff.sql.plan import MADE, BlockQuery, Cut, KeyBinding, LookupBinding, Prepared
-from fff.sql.syntax import params as parameters
+from fff.sql.syntax.parameters import params as parameters
 
 _SHOWN_VALUES = 5
 _SHOWN_STATES = 20

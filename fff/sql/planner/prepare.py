@@ -35,7 +35,8 @@ from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.scalars.clock import at_moment
-from fff.sql.syntax import params as parameters
+from fff.sql.syntax.parameters import params as parameters
+from fff.sql.syntax.parameters.param_types import plain
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.source_map import Edited
@@ -58,7 +59,7 @@ def prepare(
         InfeasibleQuery: a table whose key columns nothing binds.
         UsageError: a parameter without a value, or a value without a parameter.
     """
-    values = dict(params or {})
+    values = {name: plain(name, value) for name, value in (params or {}).items()}
     try:
         at_hand = frozenset(name for text in prioritize for name in named_columns(text))
 

@@ -24,8 +24,9 @@ from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.plan import BlockQuery, OwnWords, SparkFilter, UpperQuery
 from fff.sql.planner.block import BlockParts
-from fff.sql.syntax import params as parameters
 from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.parameters import params as parameters
+from fff.sql.syntax.parameters.param_types import BigInt
 from fff.sql.syntax.statement import Statement, TokenType, exp, quote
 from fff.structs import Struct, replace
 
@@ -257,7 +258,7 @@ def _condition(writer: _SparkWriter, condition: Condition) -> list[str | Span]:
 
 
 def _parameter_edits(statement: Statement) -> list[Edit]:
-    """Typed literals for `:name`; a count given as a string by the command line is a number."""
+    """Typed literals for `:name`; a count given as a string by the command line, or as a bigint, is a number."""
     counts = {
         after.start
         for token, after in pairwise(statement.tokens)
@@ -266,7 +267,9 @@ def _parameter_edits(statement: Statement) -> list[Edit]:
     edits = []
     for marker in parameters.markers(statement):
         value = statement.params[marker.name]
-        if marker.span.start in counts and isinstance(value, str) and value.isascii() and value.isdigit():
+        if marker.span.start in counts and (
+            isinstance(value, BigInt) or (isinstance(value, str) and value.isascii() and value.isdigit())
+        ):
             value = int(value)
         edits.append(edit(marker.span, parameters.render(marker.name, value)))
     return edits

@@ -47,8 +47,7 @@ def check_argument_types(tree: QueryTree, fold: Fold) -> None:
             expressions.call(at)
             check_constants(statement, expressions, at, fold)
             check_texts(statement, expressions, at)
-        if at + 1 < len(statement.tokens):
-            check_typed(statement, at)
+        check_typed(statement, at)
         if at in begins:
             first = begins[at]
             kind, end = expressions.value(first)

@@ -36,8 +36,14 @@ _BINARY_FORMATS = frozenset({"hex", "utf-8", "utf8", "base64"})
 
 
 def check_typed(statement: Statement, at: int) -> None:
-    """Raises QueryError for `DATE '2020-13-01'`, where a word and a text behind it are a constant."""
-    word, text = statement.tokens[at], statement.tokens[at + 1]
+    """Raises QueryError for `DATE '2020-13-01'`, where a word and a text behind it are a constant, and for `N'a'`."""
+    word = statement.tokens[at]
+    if word.token_type is TokenType.NATIONAL_STRING:
+        told = "[UNSUPPORTED_TYPED_LITERAL] there are no texts of type N: leave the N out"
+        raise QueryError(told, sql=statement.sql, span=statement.span(at, at + 1))
+    if at + 1 == len(statement.tokens):
+        return
+    text = statement.tokens[at + 1]
     form = _TYPED.get(word.text.lower())
     if form is None or text.token_type is not TokenType.STRING or _doubled(statement, at + 1):
         return

@@ -10,7 +10,7 @@ from fff.dataflow.plan.expressions import And, Compare, Expr, IsNull, Literal, N
 from fff.schema import ArrowType, arrow_type
 from fff.sql.binder.names import Scope, parts_of, resolve
 from fff.sql.scalars import coercion, words
-from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, STRING, VOID, cast, common
+from fff.sql.scalars.coercion import BINARY, BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, cast, common
 from fff.sql.scalars.collections import functions as collections
 from fff.sql.scalars.collections import lambdas, makers
 from fff.sql.scalars.functions import applied, implicit
@@ -23,6 +23,7 @@ from fff.sql.scalars.written.collated import collated
 from fff.sql.scalars.written.moments import OF_UNITS, PATTERNED, of_units, part_of_second, patterned
 from fff.sql.scalars.written.table import NODES, called
 from fff.sql.syntax.literals import constant_of
+from fff.sql.syntax.parameters.param_types import BigInt
 from fff.sql.syntax.statement import Node, Statement, exp
 from fff.structs import Struct
 
@@ -371,9 +372,11 @@ class Scalars(Struct, frozen=True):
         if constant is None:
             return None
         if constant.kind == "integer":
-            if isinstance(node, exp.Placeholder):
-                return number(str(constant.value))
-            return None  # a suffix, or a cast
+            if not isinstance(node, exp.Placeholder):
+                return None  # a suffix, or a cast
+            if isinstance(self.statement.params[node.name], BigInt):
+                return Typed(Literal(constant.value, LONG), LONG, literal=True)
+            return number(str(constant.value))
         if constant.kind == "decimal":
             assert isinstance(constant.value, Decimal)
             return Typed(Literal(constant.value, decimal_type(constant.value)), decimal_type(constant.value))

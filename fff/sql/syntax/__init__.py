@@ -7,13 +7,13 @@ Out: a `Statement` (text, tokens, tree), edits of it that remember where they co
     edits            Changes to the user's own text
     literals         Constants of the SQL text as Python values
     only_queries     Only what reads: the kind of every node of a statement's tree decides
-    param_types      Values of parameters that come as text, from a command line or from options
-    params           Values for `:name` in the SQL: bound as typed literals, never pasted as text.
+    parameters/      Values of `:name` in the SQL
     parse            Text to tree: one statement that is a query
     shorthands        `TABLE t` written out
     source_map       A statement's text after edits
     function_arities  How many arguments Spark's functions take.
     spark_functions  The names of Spark SQL's own functions
+    strings          What Spark reads in a text between quotation marks
     statement        The one door to sqlglot: Spark's tokens and syntax trees
 
 The words are explained in docs/glossary.md.

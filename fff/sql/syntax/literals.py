@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from fff.schema import MOST_DIGITS, ArrowType, comparison_kind
-from fff.sql.syntax.statement import Node, Statement, exp, identifier_span
+from fff.sql.syntax.statement import TEXTS, Node, Statement, exp, identifier_span, token_span
 from fff.structs import Struct
 
 ConstantKind = Literal[
@@ -68,12 +68,6 @@ class NoSuchValueError(Exception):
     """No value of the column's type equals the constant."""
 
 
-#: Texts whose escapes are pairs of backslashes, tabs and ends of lines, and their own quotes written twice.
-_UNESCAPED = {quote: re.compile(rf"(?:[^\\{quote}]|\\[\\tnr]|{quote}{quote})*") for quote in "'\""}
-_ESCAPE = {quote: re.compile(rf"\\(.)|{quote}(?={quote})") for quote in "'\""}
-_MEANS = {"t": "\t", "n": "\n", "r": "\r"}
-
-
 def constant_of(statement: Statement, node: Node) -> Constant | None:
     """The constant a piece of the tree stands for, or None."""
     node = node.unnest()
@@ -96,10 +90,10 @@ def constant_of(statement: Statement, node: Node) -> Constant | None:
         if digits > JAVAS_DIGITS and not isinstance(node.this, exp.Literal):  # `-(…)`, which Spark computes
             return None
         return Constant(inner.kind, value.copy_negate() if isinstance(value, Decimal) else -value)
+    if isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string):
+        return _string(statement, node)
     if isinstance(node, exp.Literal):
-        return _string(statement, node) if node.is_string else _number(node.name)
-    if isinstance(node, exp.RawString):
-        return _raw(statement, node)
+        return _number(node.name)
     if isinstance(node, exp.Cast | exp.TryCast) and isinstance(node.this, exp.Literal):
         return _typed(statement, node.this, node.to)
     if isinstance(node, exp.Add | exp.Sub | exp.Mul):
@@ -129,7 +123,8 @@ def constant_of_value(value: object) -> Constant | None:
     if isinstance(value, bool):
         return Constant("boolean", value)
     if isinstance(value, int):
-        return Constant("integer", value) if value in _LONG else _decimal(Decimal(value))
+        plain = int(value)  # of a class of its own, each number of a range would be compared with it
+        return Constant("integer", plain) if plain in _LONG else _decimal(Decimal(plain))
     if isinstance(value, float):
         return Constant("double", value) if math.isfinite(value) else None
     if isinstance(value, Decimal):
@@ -209,27 +204,13 @@ def fits(value: object, arrow: ArrowType) -> bool:
 
 
 def _string(statement: Statement, node: Node) -> Constant | None:
-    """A string, unless its spelling holds escapes, which are Spark's to read, other than those known here."""
+    """A string that stands in the text as the parser has it, which makes others of some."""
     span = identifier_span(node)
     if span is None:
         return None
-    spelled = statement.text_at(span)
-    plain = len(spelled) >= 2 and spelled[0] in "'\"" and spelled[-1] == spelled[0]
-    if not plain or not _UNESCAPED[spelled[0]].fullmatch(spelled, 1, len(spelled) - 1):
-        return None
-    read = _ESCAPE[spelled[0]].sub(lambda escape: _MEANS.get(escape[1], escape[1] or ""), spelled[1:-1])
-    if read != node.name:
-        return None
-    return Constant("string", node.name)
-
-
-def _raw(statement: Statement, node: Node) -> Constant | None:
-    r"""A string such as `r'\d+'`, without quotes in it."""
-    span = identifier_span(node)
-    spelled = "" if span is None else statement.text_at(span)
-    text = str(node.this)
-    plain = spelled[1:] in {f"'{text}'", f'"{text}"'} and not {"'", '"'} & set(text)
-    return Constant("string", text) if plain else None
+    token = statement.tokens[statement.token_at(span.start)]
+    as_written = token_span(token) == span and token.text == str(node.this)
+    return Constant("string", token.text) if as_written and token.token_type in TEXTS else None
 
 
 def _number(text: str) -> Constant | None:

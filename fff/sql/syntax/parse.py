@@ -13,8 +13,6 @@ from fff.sql.syntax.function_arities import ARITIES
 from fff.sql.syntax.only_queries import check_reads, foreign_before, refuse_foreign
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.statement import (
-    TYPESET,
-    TYPESET_FOR,
     Node,
     ParseError,
     SqlglotError,
@@ -27,6 +25,7 @@ from fff.sql.syntax.statement import (
     token_span,
     tokenize,
 )
+from fff.sql.syntax.strings import TYPESET, TYPESET_FOR
 from fff.structs import replace
 
 #: A list that goes on after a comma cannot go on with one of these; sqlglot would let it pass.

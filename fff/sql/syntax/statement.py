@@ -19,12 +19,14 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from fff.errors import QueryError, Span, UnsupportedSQL
+from fff.sql.syntax.strings import TYPESET, string_value, unclosed
 from fff.structs import Struct, field
 
 #: A node of the syntax tree.
 Node: TypeAlias = exp.Expr
 
 __all__ = [
+    "TEXTS",
     "Node",
     "ParseError",
     "SqlglotError",
@@ -146,6 +148,19 @@ def _types(parser: Parser, check_func: bool = False, **how: bool) -> exp.Expr | 
     return made
 
 
+_VALUES = _SPARK.parser_class._parse_derived_table_values  # noqa: SLF001 - what such parsers are made of
+
+
+def _values(parser: Parser, **how: bool) -> exp.Expr | None:
+    """`VALUES (…), (…)`, with the place of the word, of which sqlglot keeps nothing."""
+    ahead = (parser._curr, parser._next)  # noqa: SLF001 - what such parsers are made of
+    word = next((one.start for one in ahead if one and one.token_type is TokenType.VALUES), None)
+    made: exp.Expr | None = _VALUES(parser, **how)
+    if made is not None:
+        made.meta["word"] = word
+    return made
+
+
 def is_bracketed(node: exp.Expr) -> bool:
     """Whether a node stands in brackets that are written."""
     return isinstance(node, exp.Paren) and bool(node.meta.get("written"))
@@ -173,6 +188,7 @@ _SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in
 setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
 setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
 setattr(_SPARK.parser_class, "_parse_types", _types)  # noqa: B010 - nor of these
+setattr(_SPARK.parser_class, "_parse_derived_table_values", _values)  # noqa: B010 - nor of these
 _SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 #: `>>>`, which sqlglot does not know, in the place of an operator that Spark does not have.
 _SHIFT = TokenType.ADJACENT
@@ -185,47 +201,38 @@ def _shifted(this: exp.Expr, expression: exp.Expr | None) -> exp.Expr:
 
 
 setattr(_SPARK.parser_class, "BITWISE", {**_SPARK.parser_class.BITWISE, _SHIFT: _shifted})  # noqa: B010 - typed as of classes
-#: What word processors write in place of marks that SQL knows.
-_STRAIGHT = {"'": "‘’‚‛", "' (or ` around a name)": "“”„‟«»", "-- or -": "—", "-": "–−"}  # noqa: RUF001 - those that look alike
-TYPESET_FOR = {mark: meant for meant, marks in _STRAIGHT.items() for mark in marks}
-TYPESET = re.compile(f"[{''.join(TYPESET_FOR)}]")
+
+
+def _kinds(names: str) -> frozenset[TokenType]:
+    return frozenset(TokenType[name] for name in names.split())
+
+
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NO_HEX = re.compile(r"\b[xX]'(?![0-9A-Fa-f]*')[^']*'")
-_NESTED = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
-_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_NESTED = _kinds("ARRAY MAP STRUCT")
+#: Texts in quotation marks, the other kind with an `r` before them.
+TEXTS = _kinds("STRING RAW_STRING")
+#: A text behind one of these is a constant of some type, of one text: `DATE '…'`, `TIMESTAMP_NTZ '…'`, `X '…'`.
+_BEFORE_TYPED = _kinds("TIMESTAMP TIMESTAMPTZ TIMESTAMPLTZ TIMESTAMPNTZ DATE TIME INTERVAL VAR")
+_OPENING, _CLOSING = _kinds("L_PAREN L_BRACKET L_BRACE"), _kinds("R_PAREN R_BRACKET R_BRACE")
 #: `window(…)` is a function, `window.start` a column that it makes.
 _CALLED = ([TokenType.L_PAREN], [TokenType.DOT])
 #: Behind these ALL is a keyword, whatever follows.
-_BEFORE_KEYWORD_ALL = frozenset(
-    {
-        *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LIMIT),
-        *(TokenType.LIKE, TokenType.ILIKE),
-    }
-)
+_BEFORE_KEYWORD_ALL = _kinds("UNION EXCEPT INTERSECT LIMIT LIKE ILIKE")
 #: What goes on behind a name, and begins no expression: before one of these ALL is a column of that name ...
-_GOES_ON = frozenset(
-    {
-        *(TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS, TokenType.ASC, TokenType.DESC),
-        *(TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ),
-        *(TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE),
-        *(TokenType.SLASH, TokenType.DIV, TokenType.MOD, TokenType.DPIPE, TokenType.PIPE, TokenType.AMP),
-        *(TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.AND, TokenType.OR),
-    }
+_GOES_ON = _kinds(
+    "COMMA DOT DCOLON ALIAS ASC DESC EQ NEQ NULLSAFE_EQ LT LTE GT GTE SLASH DIV MOD DPIPE PIPE AMP "
+    "IS IN BETWEEN AND OR"
 )
 #: ... and before one of these as well, but in GROUP BY ALL.
-_COMES_AFTER = frozenset(
-    {
-        *(TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.SEMICOLON, TokenType.PIPE_GT),
-        *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.END),
-        *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY),
-        *(TokenType.LIMIT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT),
-    }
+_COMES_AFTER = _kinds(
+    "R_PAREN R_BRACKET SEMICOLON PIPE_GT WHEN THEN ELSE END FROM WHERE GROUP_BY HAVING ORDER_BY "
+    "LIMIT UNION EXCEPT INTERSECT"
 )
 #: Behind `all *` these make it a product.
-_FACTORS = frozenset({TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.L_PAREN})
+_FACTORS = _kinds("NUMBER VAR IDENTIFIER L_PAREN")
 #: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
-_OPERANDS = _CLOSING | {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER}
+_OPERANDS = _CLOSING | _kinds("VAR IDENTIFIER STRING NUMBER")
 _SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -376,11 +383,13 @@ def qualified(*names: str) -> str:
 
 @lru_cache(maxsize=8)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end."""
+    """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end, and for NUL."""
+    if (nul := text.find("\0")) >= 0:  # most files with one are no text
+        raise QueryError("syntax error: NUL is no character of SQL", sql=text, span=Span(nul, nul + 1))
     try:
-        return tuple(_names_told(text, _joined(text, _SPARK.tokenize(text))))
+        return tuple(_names_told(text, _joined(text, _texts_read(text, _SPARK.tokenize(text)))))
     except TokenError as error:
-        start = _unclosed(text)
+        start = unclosed(text)
         if start is None and (wrong := _NO_HEX.search(text)):
             raise _no_hex(text, wrong.start(), wrong.end()) from error
         if start is None:
@@ -397,18 +406,32 @@ def _no_hex(text: str, start: int, end: int) -> QueryError:
     return QueryError(f"{text[start:end]} is no hexadecimal number", sql=text, span=Span(start, end))
 
 
+def _texts_read(text: str, tokens: Iterable[Token]) -> list[Token]:
+    """The same tokens, those of texts with what Spark reads; texts side by side are one: `'it''s'`, `'a' r'b'`."""
+    told: list[Token] = []
+    last = None  # the kind of the one before as it stands in the text
+    for token in tokens:
+        kind, mark, before = token.token_type, text[token.start], told[-1] if told else token
+        if kind is TokenType.STRING and mark in "'\"":
+            token.text = string_value(text[token.start : token.end + 1])
+        doubled = kind is last is TokenType.STRING and text[before.end : token.start + 1] == mark * 2
+        typed = len(told) > 1 and told[-2].token_type in _BEFORE_TYPED
+        last = kind
+        if doubled or (told and {kind, before.token_type} <= TEXTS and not typed):
+            before.text += (mark if doubled else "") + token.text
+            before.token_type, before.end = TokenType.STRING, token.end
+        else:
+            told.append(token)
+    return told
+
+
 def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
-    """The same tokens, as one what sqlglot takes for several: `'it''s'`, `X 'F0'`, and `>>>` where it closes no types."""
+    """The same tokens, as one what sqlglot takes for several: `X 'F0'`, and `>>>` where it closes no types."""
     told: list[Token] = []
     types, marks = 0, 0  # open in angle brackets; `>` one behind the other that close none
     for token in tokens:
         before, kind = told[-1] if told else token, token.token_type
         kinds, touches = (before.token_type, kind), before.end + 1 == token.start
-        quote = text[token.start]
-        if touches and kinds == (TokenType.STRING, TokenType.STRING) and text[before.start] == quote:
-            before.text += quote + token.text
-            before.end = token.end
-            continue
         if kinds == (TokenType.VAR, TokenType.STRING) and before.text.lower() == "x":
             if not _HEX.fullmatch(token.text):
                 raise _no_hex(text, before.start, token.end + 1)
@@ -456,28 +479,6 @@ def is_marker(before: Token | None, colon: Token, name: Token) -> bool:
     """Whether two tokens, behind another one, are a `:name`, which may be called by any word."""
     named = colon.token_type is TokenType.COLON and (before is None or before.token_type not in _OPERANDS)
     return named and name.start == colon.end + 1
-
-
-def _unclosed(text: str) -> int | None:
-    """The offset of the quote or comment that runs to the end of the text."""
-    index = 0
-    while index < len(text):
-        char = text[index]
-        if char in "'\"`":
-            start, index = index, index + 1
-            while index < len(text) and text[index] != char:
-                index += 2 if text[index] == "\\" and char != "`" else 1
-            if index >= len(text):
-                return start
-        elif text.startswith("--", index):
-            index = (text.find("\n", index) + 1 or len(text)) - 1
-        elif text.startswith("/*", index):
-            end = text.find("*/", index + 2)
-            if end < 0:
-                return index
-            index = end + 1
-        index += 1
-    return None
 
 
 def depths_of(tokens: Sequence[Token]) -> tuple[int, ...]:

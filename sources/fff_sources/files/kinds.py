@@ -6,6 +6,7 @@ value (a leading zero, a digit that a double has not), it stays text.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,9 @@ from fff.schema import nearest
 from fff_sources.http.columnar import read_schema, spelled
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
-from fff_sources.http.response.csv_text import header_of, read_cells
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.streaming import Piece
+from fff_sources.http.response.text.csv_text import header_of, read_cells
 from fff_sources.http.spec import spec
 
 #: Tried in this order; a column has the first type whose pattern all its values match.
@@ -42,7 +43,7 @@ class FileColumns:
 
     Args:
         endpoint: how the file is read.
-        leaves_out: ragged rows of CSV are left out.
+        leaves_out: rows of CSV that are no records are left out.
     """
 
     def __init__(self, endpoint: spec.Endpoint, *, leaves_out: bool = False) -> None:
@@ -58,11 +59,16 @@ class FileColumns:
             return
         if self._form.name == "csv":
             read = body.text if piece.line else body.table_text
-            self._cells.take(read(response))
+            self._cells.take(read(response), sound=piece.sound)
         elif self._form.name == "parquet":
             self._columns = infer.file_columns(read_schema(response.body), nearest)
         else:
             infer.note_members(self._members, body, response, piece.line)
+
+    @property
+    def is_bare_line(self) -> bool:
+        """Whether what came is CSV of one column and no row, as a message would be."""
+        return self._cells.is_bare_line
 
     def columns(self) -> dict[str, str]:
         """What came so far; empty where there are no records."""
@@ -74,16 +80,18 @@ class CsvColumns:
 
     def __init__(self, delimiter: str, *, leaves_out: bool = False) -> None:
         self._delimiter = delimiter
-        self._leaves_out = leaves_out  # ragged rows
+        self._leaves_out = leaves_out  # rows that are no records
         self._kinds: dict[str, list[str]] = {}  # what all values could be
         self._valued: set[str] = set()
         self._rows = 0
 
-    def take(self, text: bytes) -> None:
-        """More of the text. Raises pa.ArrowException for one that is none."""
+    def take(self, text: bytes, *, sound: bool = False) -> None:
+        """More of the text; `sound`: quotes are known to stand around whole cells. Raises pa.ArrowException for one that is none."""
         names = list(infer.bounded(dict.fromkeys(header_of(text, self._delimiter))))
-        ragged: list[str] | None = [] if self._leaves_out else None
-        table = read_cells(text, self._delimiter, names, names, before=self._rows, left_out=ragged)
+        left_out = Counter[str]() if self._leaves_out else None
+        table = read_cells(
+            text, self._delimiter, names, names, before=self._rows, left_out=left_out, sound=sound
+        )
         self._rows += table.num_rows
         others = self._kinds.keys() - set(names)  # of these, one in another case is the same
         for written, column in zip(table.column_names, table.columns, strict=True):
@@ -92,6 +100,11 @@ class CsvColumns:
             if len(values):
                 self._valued.add(name)
                 self._kinds[name] = [kind for kind in kinds if _all_are(values, kind)]
+
+    @property
+    def is_bare_line(self) -> bool:
+        """Whether there is one name and no row."""
+        return len(self._kinds) == 1 and not self._rows
 
     def columns(self) -> dict[str, str]:
         """Names and types; a column without a value is text."""

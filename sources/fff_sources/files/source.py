@@ -32,6 +32,7 @@ from fff_sources.files.local import STDIN, LocalFiles, expanded, is_local, next_
 from fff_sources.files.partitions import may_hold, partition_of, typed, types_of, with_values
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
 from fff_sources.http.columnar import spelled
+from fff_sources.http.diagnosis import BareLineError
 from fff_sources.http.fetch import Fetch, Reading
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import infer
@@ -206,6 +207,9 @@ class FilesSource(HttpSource):
             if isinstance(reading.fetch, Sheet):
                 sheets.append(infer.bounded(reading.fetch.kinds))
         columns = kinds.common(sheets) if sheets else file_columns.columns()
+        if file_columns.is_bare_line and not sheets and "://" in response.url:  # nobody wrote it on purpose
+            text, hint = BareLineError(*columns).told
+            raise self.http.problem(text, response, name, hint)
         if not columns:
             piped = urls[0] == STDIN
             text = "nothing is piped in" if piped else "the file holds nothing to tell columns from"

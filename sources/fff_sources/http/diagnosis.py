@@ -15,12 +15,11 @@ from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import GZIP
+from fff_sources.http.response.text.csv_text import BEHIND_A_QUOTE
+from fff_sources.http.response.text.others import begins_like_html, is_json, is_xml
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
-_BEGINS_LIKE_HTML = re.compile(
-    rb"\s*(?:(?:<!--.*?-->|<\?xml[^>]*>)\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
-)
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
 #: Formats as answers call them.
@@ -30,6 +29,8 @@ _NAMED = {
     **dict.fromkeys(("application/xml", "text/xml"), "xml"),
     "application/json": "json",
 }
+#: The escape of half a surrogate pair, or of a whole one.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _TITLE_WIDTH = 80  # characters
 _SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
@@ -40,8 +41,19 @@ class TooManyColumnsError(Exception):
     """An answer has more columns than a table may have that nothing declares."""
 
 
-#: In what the reader of CSV says of a row with more or fewer cells than the header.
-_RAGGED = " columns, got "
+#: In what the readers of CSV and of tables say of a row that can be left out.
+_OF_A_ROW = (" columns, got ", BEHIND_A_QUOTE)
+
+
+class BareLineError(Exception):
+    """CSV whose columns nobody declares is one name and no row; its argument is the name."""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """What is wrong, and what to do."""
+        text = shown(self.args[0])
+        message = f"the answer is one line without a delimiter, which may be a message: {text.strip()!r}"
+        return message, "where it is the only column of a table without rows, declare it under columns"
 
 
 class NoRecordsError(Exception):
@@ -70,7 +82,7 @@ class Explained:
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
                 local = "://" not in self._answer.url
                 problem, hint = diagnosis(body, name, self._encoding, str(error), local=local)
-                if problem is None and _RAGGED in str(error):
+                if problem is None and any(words in str(error) for words in _OF_A_ROW):
                     hint = (
                         "correct the row, or leave such rows out, counted: on_bad_record: skip on the table"
                     )
@@ -86,6 +98,8 @@ class Explained:
                 members = origin.redact(members_told(body))
                 hint = f"data_selector must name the place of the records in the answer, which {members}begins {text}"
                 return origin.error(str(error), hint)
+            case BareLineError():
+                return origin.error(*error.told)
             case OtherNumberError():
                 return origin.error(str(error), "leave out answers: by_position, or make batch.size smaller")
             case TooManyColumnsError():
@@ -108,7 +122,7 @@ def diagnosis(
     """
     place = "in a spec of `type: files`" if local else "of the answer in the endpoint"
     head = body[:_LOOKED_AT]
-    if _BEGINS_LIKE_HTML.match(head) is not None and form != "html_table":
+    if begins_like_html(body) and form != "html_table":
         titled = _TITLE.search(head)
         title = " ".join(html.unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
         title = "".join(char if char.isprintable() else " " for char in title)[:_TITLE_WIDTH]
@@ -123,8 +137,18 @@ def diagnosis(
             "it is not in UTF-8",
             f"declare the encoding {place}: encoding: latin-1 (or windows-1252, utf-16, …)",
         )
-    if form == "json" and head.lstrip().startswith(b"<"):
+    if form == "csv" and is_json(body):
+        return (
+            f"it is JSON, which begins {shown(head.decode('utf-8', 'replace'))}",
+            f"an error may be told so; where it is what the source answers, declare format: json {place}",
+        )
+    if (form == "json" and head.lstrip().startswith(b"<")) or (form == "csv" and is_xml(body)):
         return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"
+    if form in ("json", "ndjson") and ("truncated" in error or "surrogate" in error) and _halves(body, form):
+        return (
+            "a text in it has half a surrogate pair (such as \\ud800), which is no character",
+            "the source cuts its texts in the middle of a character: nothing but the source can mend it",
+        )
     if form == "json" and "truncated" in error:
         return (
             f"it ends in the middle, after {len(body):,} bytes",
@@ -152,6 +176,18 @@ def members_told(body: bytes) -> str:
     if not lists:
         return f"{members} (no array: data_selector: $ takes it for one record) and "
     return f"{members} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{members} and "
+
+
+def _halves(body: bytes, form: str) -> bool:
+    """Whether JSON is sound but for texts that have half of a character, which Python's reader lets pass."""
+    if _HALF.search(body) is None:
+        return False
+    try:
+        for line in [body] if form == "json" else filter(bytes.strip, body.split(b"\n")):
+            json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_utf8(body: bytes) -> bool:

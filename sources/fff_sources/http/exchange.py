@@ -134,7 +134,8 @@ class Exchange:
             member = planned.paths[access.keys[0]].steps[0].name
             body = body.by_position(member, [templates.json_value(key[0]) for key in keys])
         rules = (*access.endpoint.on_response, *planned.spec.on_response)
-        judge = Rules(rules, body.text) if rules and access.endpoint.format in ENVELOPED else None
+        form = access.endpoint.format
+        judge = Rules(rules, body.text, form) if rules and form in ENVELOPED else None
         reading = Reading(
             source=self.name,
             table=table.name,
@@ -333,7 +334,7 @@ def form_of(endpoint: spec.Endpoint) -> BodyFormat:
     """How an endpoint writes its answers."""
     return BodyFormat(
         endpoint.format,
-        parse_path(endpoint.data_selector),
+        parse_path(endpoint.data_selector, endpoint.format),
         endpoint.delimiter,
         columnar=endpoint.layout == "columns",
         headed=endpoint.layout == "header",
@@ -352,6 +353,10 @@ def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) 
     paths += planned.paths.values()
     tops = [path.steps[0] if path.steps else None for path in paths]
     names = dict.fromkeys(step.name for step in tops if step is not None and step.kind == "name")
-    if None in tops or any(step is not None and step.kind != "name" for step in tops) or not names:
+    if (
+        None in tops
+        or any(step is not None and (step.kind != "name" or step.lone) for step in tops)
+        or not names
+    ):
         return None
     return None if access.is_projected and not columns else Members(list(names), bare=access.is_projected)

@@ -48,10 +48,11 @@ from fff_sources.http.paging.paginators import (
     Paginator,
 )
 from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
-from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened, is_blank, lacks_a_body
+from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel, unless_absent
+from fff_sources.http.response.text.in_utf8 import is_blank, lacks_a_body
 from fff_sources.http.response.values import shown
 from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, verdict_around
 from fff_sources.http.spec import spec
@@ -103,7 +104,7 @@ class Reading(Struct, dict=True):
     _moved = cached_property(lambda self: Moved(self.key))
     _gaps = cached_property(lambda _: Gaps())
     _drift = cached_property(lambda _: Drift())
-    _where = cached_property(lambda self: parse_path(self.endpoint.data_selector))
+    _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
     _totals = cached_property(lambda _: Totals())
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
@@ -314,11 +315,11 @@ class Reading(Struct, dict=True):
         try:
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
-            if following is not None and not has_more(self.endpoint.paginator, answer):
+            if following is not None and not has_more(self.endpoint, answer):
                 following = None
             ended = ask.expected is None and not self._totals.is_reached(self._records)
             done = following is None and (ended or not answer.records)
-            if done and leads_on(self.endpoint.paginator, answer):
+            if done and leads_on(self.endpoint, answer):
                 raise PaginationError("no page follows, and the answer says that there is more")
             if following is not None or self._pages > 1 or (self.is_scan and self._repeats.is_part):
                 self._check(paginator, ask, answer, pages)
@@ -379,6 +380,7 @@ class Reading(Struct, dict=True):
             origin=self._origin(piece.response.url),
             fill=self.fill,
             line=piece.line,
+            sound=piece.sound,
             missed=self.declared,
             opened=opened,
         )

@@ -8,12 +8,13 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 
 from fff.web.body import BodyError, BodyReader
 from fff.web.types import HostPolicy
-from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode
+from fff_sources.http.response.json import MalformedJSON, Raw, decode, encode, join
 from fff_sources.http.response.jsonpath import JsonPath, Step, first, kind_of, parse_path, walk
 from fff_sources.http.spec import spec
 
@@ -84,6 +85,16 @@ def entries(records: Raw | bytes, members: frozenset[str]) -> bytes:
     return encode(rows)
 
 
+def whole_rows(records: Raw | bytes) -> tuple[Raw | bytes, list[str]]:
+    """The records of a table of HTML, and what is wrong with those that are none, by their numbers."""
+    rows = decode(records, type=list[Raw])
+    whole = [row for row in rows if kind_of(row) == "{"]
+    if len(whole) == len(rows):
+        return records, []
+    told = [f"row {at}: {decode(row)}" for at, row in enumerate(rows, 1) if kind_of(row) != "{"]
+    return join(whole), told
+
+
 class OtherNumberError(ValueError):
     """An answer by position has not as many records as keys were asked for."""
 
@@ -130,9 +141,19 @@ def listed(records: Raw | bytes, places: Sequence[JsonPath]) -> bytes:
     return encode(rows)
 
 
+def spread(places: Iterable[Raw]) -> Iterator[Raw]:
+    """Elements of XML that several places have, of which one holds an array where it has more than one."""
+    for place in places:
+        if kind_of(place) == "[":
+            yield from decode(place, type=list[Raw])
+        else:
+            yield place
+
+
 def is_empty(body: bytes, selector: JsonPath) -> bool:
     """Whether the element of XML that would hold the records is there, with nothing in it but attributes."""
-    around = first(body, JsonPath(selector.text, selector.steps[:-1])) if selector.steps[1:] else None
+    names = list(takewhile(lambda step: step.kind == "name", selector.steps))
+    around = first(body, JsonPath(selector.text, tuple(names[:-1]))) if names[1:] else None
     inner = "" if around is None else decode(around)
     return inner is None or (isinstance(inner, dict) and all(name.startswith("@") for name in inner))
 
@@ -225,6 +246,8 @@ def _with(raw: Raw, steps: Sequence[Step], change: Callable[[Raw], Raw]) -> Raw:
     if not steps:
         return change(raw)
     step, kind = steps[0], kind_of(raw)
+    if step.lone and step.kind != "name" and kind != "[":
+        return _with(raw, steps[1:], change) if step.index in (0, -1) else raw
     if kind == "{" and step.kind in ("name", "every"):
         members = decode(raw, type=dict[str, Raw])
         names = members if step.kind == "every" else [step.name] if step.name in members else []

@@ -194,8 +194,9 @@ def plan_table(
             columns
         )
     fields = tuple(Field.of(column, part.type) for column, part in (columns or {}).items())
+    form = "xml" if "xml" in _formats(declared) else "json"
     paths = {
-        column: _NOWHERE if column in values and part.path is None else place_of(column, part)
+        column: _NOWHERE if column in values and part.path is None else place_of(column, part, form)
         for column, part in (columns or {}).items()
     }
     several = len(apart := variants(values)) > 1 or any(scan.windows is not None for scan in declared.scan)
@@ -305,10 +306,16 @@ def unasked(windows: spec.Windows) -> str:
     return f"rows without {windows.column} are not asked for (say how under windows.nulls)"
 
 
-def place_of(column: str, part: spec.ColumnSpec) -> JsonPath:
-    """Where in a record a column is."""
-    path = parse_path(part.path) if part.path is not None else literal_path(column)
+def place_of(column: str, part: spec.ColumnSpec, form: str = "json") -> JsonPath:
+    """Where in a record of answers in a format a column is."""
+    path = parse_path(part.path, form) if part.path is not None else literal_path(column)
     return path if part.pattern is None else replace(path, pattern=re.compile(part.pattern))
+
+
+def _formats(declared: spec.TableSpec) -> set[str]:
+    """Those of the answers of all access methods."""
+    endpoints = [part.endpoint for part in declared.scan] + [part.endpoint for part in declared.lookups]
+    return {endpoint.format for endpoint in endpoints}
 
 
 def _sendable(
@@ -320,8 +327,7 @@ def _sendable(
     """
     named = named_params(key)
     field = next((field for field in fields if field.name == key.name), None)
-    formats = {part.endpoint.format for part in declared.scan}
-    formats |= {part.endpoint.format for part in declared.lookups}
+    formats = _formats(declared)
     # SQL has NaN above every number, where sources have it nowhere; JSON has no NaN at all.
     if field is not None and pa.types.is_floating(field.arrow) and not formats <= _WITHOUT_NAN:
         named = {operator: param for operator, param in named.items() if operator not in (">", ">=")}

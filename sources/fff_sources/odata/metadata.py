@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fff_sources.http.response.markup import xml_value
+from fff_sources.http.response.text.markup import xml_value
 from fff_sources.http.shaping import MalformedMarkupError
 from fff_sources.odata.edm import Property
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from fff.errors import UsageError
 from fff.schema import distinct_names
-from fff_cli.output.adding import different, fit, summary_of
+from fff_cli.output.adding import different, fit, spelled, summary_of
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import TEMPORARY, claimed, mode_of, put_aside, sweep
 from fff_cli.output.formats import ParquetWriter
@@ -64,6 +64,7 @@ def check(
         return
     names = distinct_names((name for name, _ in columns), str)
     kinds = dict(zip(names, (kind for _, kind in columns), strict=True))
+    keys, upsert = spelled(keys, names), spelled(upsert, names)
     for key in keys:
         if key not in kinds:
             raise UsageError(
@@ -126,6 +127,7 @@ class NewFolder:
         """Rename it into place. Raises OSError, CannotWrite; what was there is there then."""
         target = self._beside if aside else self._path
         check(target, (), append=False)
+        self._keys, self._upsert = self._writer.keys, spelled(self._upsert, self._writer.names)
         if self._append and not aside and target.exists():
             return self._added()
         merged = self._merged() if self._upsert and not aside else None
@@ -213,9 +215,9 @@ class PartitionedWriter:
 
     def __init__(self, folder: Path, keys: Sequence[str]) -> None:
         self._folder = folder
-        self._keys = keys
+        self.keys = tuple(keys)  # as the result spells them, once it has begun
         self.inside = pa.schema([])  # the columns of the files
-        self._names: list[str] = []
+        self.names: list[str] = []
         # By their folders; the one that was written to last is the last.
         self._open: dict[str, _PartFile] = {}
         self._counts: dict[str, int] = {}  # how many files each folder has
@@ -223,19 +225,20 @@ class PartitionedWriter:
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header."""
-        self._names = distinct_names(schema.names, str)
-        columns = [(name, kind) for name, kind in zip(self._names, schema.types, strict=True)]
-        check(self._folder, self._keys, append=False, columns=columns)
-        self.inside = pa.schema([one for one in columns if one[0] not in self._keys])
-        if not self._keys:
+        self.names = distinct_names(schema.names, str)
+        columns = [(name, kind) for name, kind in zip(self.names, schema.types, strict=True)]
+        self.keys = spelled(self.keys, self.names)
+        check(self._folder, self.keys, append=False, columns=columns)
+        self.inside = pa.schema([one for one in columns if one[0] not in self.keys])
+        if not self.keys:
             self._file("")  # of a result without rows, too, so that it has columns
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
         self.rows += batch.num_rows
-        columns = dict(zip(self._names, batch.columns, strict=True))
+        columns = dict(zip(self.names, batch.columns, strict=True))
         inside = pa.RecordBatch.from_arrays([columns[name] for name in self.inside.names], schema=self.inside)
-        for folder, rows in self._parts(inside, [columns[key] for key in self._keys]):
+        for folder, rows in self._parts(inside, [columns[key] for key in self.keys]):
             self._file(folder).write(rows)
         if sum(file.held for file in self._open.values()) > _HELD:
             for file in self._open.values():
@@ -245,7 +248,7 @@ class PartitionedWriter:
         if not keys:
             yield "", inside
             return
-        each = [_folders(name, column) for name, column in zip(self._keys, keys, strict=True)]
+        each = [_folders(name, column) for name, column in zip(self.keys, keys, strict=True)]
         paths = ["/".join(parts) for parts in zip(*each, strict=True)]
         encoded = pa.array(paths, pa.string()).dictionary_encode()
         codes = encoded.indices.to_numpy()

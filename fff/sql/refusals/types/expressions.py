@@ -294,7 +294,7 @@ class Expressions(Calls):
         match token.token_type:
             case TokenType.NUMBER:
                 return _number(token.text), at + 1
-            case TokenType.STRING if not self._is(at + 1, (TokenType.STRING,)):
+            case TokenType.STRING:
                 return "S", at + 1
             case TokenType.HEX_STRING:
                 return "x", at + 1

@@ -19,11 +19,11 @@ from fff_sources.authoring.sampling.shape import Shape
 from fff_sources.http.diagnosis import diagnosis
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
-from fff_sources.http.response.csv_text import charset_of
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.response.streaming import GZIP
+from fff_sources.http.response.text.csv_text import charset_of
 from fff_sources.http.shaping import MalformedMarkupError, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.load import known_types
@@ -121,7 +121,8 @@ def _content(response: Response, client: WebClient) -> Content:
         ) from None  # the cause would show the answer as it came
     if form == "html_table" and value:
         number = max(range(len(value)), key=lambda index: len(value[index]))
-        rows = Shape(f"[{number}]", value[number], sure=len(value) == 1)
+        records = [row for row in value[number] if isinstance(row, dict)]  # the others are no whole rows
+        rows = Shape(f"[{number}]", records, sure=len(value) == 1)
         return Content(form, value, encoding=encoding, shape=rows)
     return Content(form, value, encoding=encoding, adapter=_adapter(value))
 

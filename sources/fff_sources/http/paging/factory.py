@@ -34,10 +34,11 @@ def sized(endpoint: spec.Endpoint, rows: int | None) -> spec.Endpoint:
 
 def make_paginator(endpoint: spec.Endpoint) -> Paginator:
     """A paginator for one reading of an endpoint; the usual one of lookups, which have many readings, first."""
+    form = endpoint.format
     match endpoint.paginator:
         case spec.Auto() as p:
             return AutoPaginator(
-                parse_path(endpoint.data_selector) if endpoint.format in WORDED else None,
+                parse_path(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else None,
                 may_ask=endpoint.method == "GET",
                 first_params=_sizes(p),
                 approximate=p.total == "approximate",
@@ -49,8 +50,8 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
                 p.base_page,
                 size_param=size_param,
                 page_size=p.page_size,
-                pages=_total(p, p.total_path),
-                records=_total(p, p.total_rows_path),
+                pages=_total(p, p.total_path, form),
+                records=_total(p, p.total_rows_path, form),
                 short_page_ends=p.short_page_ends,
             )
         case spec.Offset() as p:
@@ -58,26 +59,26 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
                 p.offset_param,
                 p.page_size_param,
                 p.page_size,
-                _total(p, p.total_path),
+                _total(p, p.total_path, form),
                 p.base_offset,
                 short_page_ends=p.short_page_ends,
             )
         case spec.Cursor() as p:
             first = _sizes(p) | ({p.cursor_param: p.initial} if p.initial is not None else {})
             return CursorPaginator(
-                {p.cursor_param: parse_path(p.cursor_path)},
+                {p.cursor_param: parse_path(p.cursor_path, form)},
                 None,
                 first,
-                _total(p, p.total_path),
+                _total(p, p.total_path, form),
                 reusable=p.reusable,
                 keeps=None if p.keeps is None else frozenset(p.keeps),
             )
         case spec.Keyset() as p:
-            sent = {name: parse_path(text) for name, text in p.cursors.items()}
-            return CursorPaginator(sent, _path(p.cursor_path), _sizes(p), _total(p, p.total_path))
+            sent = {name: parse_path(text, form) for name, text in p.cursors.items()}
+            return CursorPaginator(sent, _path(p.cursor_path, form), _sizes(p), _total(p, p.total_path, form))
         case spec.JsonLink() as p:
-            total = _total(p, p.total_path)
-            path, first = parse_path(p.next_url_path), _sizes(p)
+            total = _total(p, p.total_path, form)
+            path, first = parse_path(p.next_url_path, form), _sizes(p)
             return links.LinkPaginator(path, total, first_params=first, relation=p.rel)
         case spec.HeaderLink() as p:
             return links.LinkPaginator(
@@ -124,7 +125,9 @@ def is_proven_end(
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
     body = b"" if is_large and not mentions_more(answer.body) else answer.body
     return told_more(
-        body, parse_path(endpoint.data_selector) if endpoint.format in WORDED else WHOLE, answer.headers
+        body,
+        parse_path(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else WHOLE,
+        answer.headers,
     )
 
 
@@ -178,7 +181,7 @@ def beyond(
         return None
     if whole or not answer.records or ask.expected is not None:
         return None
-    flag = _flag(endpoint.paginator, answer)
+    flag = _flag(endpoint, answer)
     if flag is not None and flag[1] is False:
         return None
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
@@ -202,25 +205,25 @@ def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:
             places = list(cursors.values())
         case _:
             return None
-    flag = _flag(endpoint.paginator, answer)
+    flag = _flag(endpoint, answer)
     if not answer.records or (flag is not None and flag[1] is False):
         return None
-    rows = parse_path(endpoint.data_selector).steps
+    rows = parse_path(endpoint.data_selector, endpoint.format).steps
     rows = rows[:-1] if rows and rows[-1].kind == "every" else rows
     for text in places:
-        path = parse_path(text)
+        path = parse_path(text, endpoint.format)
         below = path.steps[len(rows) :]
         if path.steps[: len(rows)] == rows and below and below[0].kind == "index" and not answer.at(path):
             return text
     return None
 
 
-def _total(paginator: spec.Paginated, text: str | None) -> paginators.TotalAt:
-    return paginators.TotalAt(_path(text), approximate=paginator.total == "approximate")
+def _total(paginator: spec.Paginated, text: str | None, form: str) -> paginators.TotalAt:
+    return paginators.TotalAt(_path(text, form), approximate=paginator.total == "approximate")
 
 
-def _path(text: str | None) -> JsonPath | None:
-    return None if text is None else parse_path(text)
+def _path(text: str | None, form: str) -> JsonPath | None:
+    return None if text is None else parse_path(text, form)
 
 
 def _sizes(paginator: spec.Paginated) -> dict[str, str]:
@@ -292,18 +295,18 @@ class Questions:
         self._later.clear()
 
 
-def leads_on(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
+def leads_on(endpoint: spec.Endpoint, answer: PageAnswer) -> bool:
     """Whether the answer says, at a place that the spec knows, that a page follows."""
-    flag = _flag(paginator, answer)
+    flag = _flag(endpoint, answer)
     return flag is not None and flag[1] is True
 
 
-def has_more(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
+def has_more(endpoint: spec.Endpoint, answer: PageAnswer) -> bool:
     """What the answer says of further pages, where the spec knows a place for that.
 
     Raises PaginationError without it.
     """
-    flag = _flag(paginator, answer)
+    flag = _flag(endpoint, answer)
     if flag is None:
         return True
     if flag[1] is None:
@@ -311,12 +314,13 @@ def has_more(paginator: spec.PaginatorSpec, answer: PageAnswer) -> bool:
     return flag[1]
 
 
-def _flag(paginator: spec.PaginatorSpec, answer: PageAnswer) -> tuple[str, bool | None] | None:
+def _flag(endpoint: spec.Endpoint, answer: PageAnswer) -> tuple[str, bool | None] | None:
     """The place at which the answer should say whether a page follows, and what it says; None where none is known."""
+    paginator = endpoint.paginator
     if not isinstance(paginator, spec.Flagged):
         return None
     text = paginator.has_more_path or paginator.end_path
     if text is None:
         return None
-    flag = answer.at(parse_path(text))
+    flag = answer.at(parse_path(text, endpoint.format))
     return text, None if flag is None else is_yes(flag) == (paginator.end_path is None)

@@ -32,6 +32,7 @@ from fff_sources.http.tables import HttpAccess
 #: More are a mistake.
 MOST = 10_000
 _DAY = dt.timedelta(days=1)
+_LONGEST = dt.timedelta.max.days
 #: Windows that have failed while none has ended, after which the others are not tried.
 _HOPELESS = 3
 
@@ -166,6 +167,8 @@ def _edges(declared: spec.Windows, kind: ArrowType, now: float) -> Iterator[Any]
     low = from_text(templates.text_of(declared.start), kind)
     high = _today(kind, now) if declared.end is None else from_text(templates.text_of(declared.end), kind)
     step: Any
+    if not pa.types.is_integer(kind) and not pa.types.is_decimal(kind) and declared.size > _LONGEST:
+        raise ValueError(f"windows of {declared.size:g} days are longer than any time")
     if pa.types.is_date(kind) or pa.types.is_integer(kind):
         if declared.size != int(declared.size):
             raise ValueError(f"{declared.size:g} is not a whole number")
@@ -178,9 +181,10 @@ def _edges(declared: spec.Windows, kind: ArrowType, now: float) -> Iterator[Any]
         raise ValueError(f"{templates.text_of(high)} is not behind {templates.text_of(low)}")
     if (high - low) / step > MOST:
         raise ValueError(f"these are more than {MOST:,} windows")
-    while low < high:
+    while high - low > step:  # not to the border behind the end, which may be later than any time
         yield low
         low += step
+    yield low
     yield high
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from fff.web.clock import Clock
 from fff.web.types import Response
 from fff_sources.http import templates
-from fff_sources.http.response.json import MalformedJSON
+from fff_sources.http.response.json import MalformedJSON, WrongShape
 from fff_sources.http.response.jsonpath import parse_path, value
 from fff_sources.http.spec import spec
 
@@ -61,6 +61,8 @@ async def done(job: spec.JobSpec, submitted: Response, get: Gets, clock: Clock) 
 def _at(path: str, answer: Response) -> object:
     try:
         return value(answer.body, parse_path(path))
+    except WrongShape as error:  # 1e400
+        raise JobFailedError(f"what is said of the job at {path!r} cannot be read: {error}") from None
     except MalformedJSON:
         raise JobFailedError(f"what is said of the job is not JSON, so {path!r} cannot be read") from None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import copy
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
@@ -17,20 +17,21 @@ from fff.structs import Struct, replace
 from fff.web.types import Response
 from fff_sources.http.columnar import read_columns, spelled
 from fff_sources.http.diagnosis import Explained, NoRecordsError
-from fff_sources.http.response.csv_text import (
-    begins_with_types,
-    charset_of,
-    header_of,
-    newlines,
-    read_cells,
-    uncommented,
-    without_rows,
-)
 from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
 from fff_sources.http.response.records import Origin, RecordDecoder
+from fff_sources.http.response.text.csv_text import (
+    RAGGED,
+    begins_with_types,
+    header_of,
+    newlines,
+    read_cells,
+    without_rows,
+)
+from fff_sources.http.response.text.in_utf8 import MARKUP, is_blank, text_of
 from fff_sources.http.shaping import (
+    MalformedMarkupError,
     by_position,
     entries,
     exploded,
@@ -38,6 +39,8 @@ from fff_sources.http.shaping import (
     listed,
     named_rows,
     rows_of,
+    spread,
+    whole_rows,
 )
 
 _BLOCK = 4_000  # records that are taken apart at a time, where they need care
@@ -46,8 +49,6 @@ _LOOKED_AT = 2**16  # bytes of an answer that are looked at to show some of it
 _SHOWN = 200  # characters of it that are shown
 _SMALL = 2**16  # bytes below which it has no more records than are handed on at a time
 _MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is around them is read
-_NO_CONTENT = 204
-_NULL = 200  # bytes in which null may stand
 _LARGE = 2**21  # bytes from which a body is read in blocks
 
 
@@ -97,6 +98,7 @@ class _Part(Struct, frozen=True):
     before: int = 0
     counted: int | None = None  # of the source's own records, where these were made of them
     rows: Batch | None = None  # where they have been read
+    ragged: int = 0  # rows beside them that are none
 
     def records(self) -> Raw | bytes:
         """A JSON array, which lines make if each is sound."""
@@ -218,20 +220,21 @@ class BodyDecoder:
         origin: Origin,
         fill: Mapping[str, object] | None = None,
         line: int = 0,
+        sound: bool = False,
         missed: bool = False,
         opened: Opened | None = None,
     ) -> Iterator[DecodedBlock]:
         """The records of an answer, in order; `line` is how many lines stand before a part of one. Raises SourceError for a malformed body or a bad record.
 
-        `missed`: the meter is to tell of columns that no record has anything for; `opened`: the answer, where
-        it is open.
+        `sound`: quotes are known to stand around whole cells; `missed`: the meter is to tell of columns that
+        no record has anything for; `opened`: the answer, where it is open.
         """
         if is_blank(answer.body):
             return
         with self.explained(answer, origin):
             if self._form.name == "csv":
                 body = self.text(answer) if line else self.table_text(answer)
-                yield from self._csv(body, meter, origin, fill or {}, first=line < 2)
+                yield from self._csv(body, meter, origin, fill or {}, first=line < 2, sound=sound)
             elif self._form.name == "parquet":
                 yield self._parquet(answer.body)
             else:
@@ -248,6 +251,10 @@ class BodyDecoder:
                                 own, counted = counted, 0
                             yield DecodedBlock(block, own)
                         origin = origin.after(count)
+                    if part.ragged:
+                        yield DecodedBlock(
+                            self._decoder.without(part.ragged, RAGGED, meter, origin), part.ragged
+                        )
 
     def _read(
         self, part: _Part, meter: AccessMeter, origin: Origin, fill: Mapping[str, object] | None
@@ -278,32 +285,13 @@ class BodyDecoder:
 
     def text(self, answer: Response) -> bytes:
         """The body in UTF-8, for formats made of text; JSON for those that are read as JSON."""
-        if self._form.name not in ("xml", "html_table"):
-            return self._text(answer)
-        if self._markup is None or self._markup[0] is not answer:
-            self._markup = (
-                answer,
-                self._text(answer),
-            )  # the records are read of it, and what stands around them
-        return self._markup[1]
-
-    def _text(self, answer: Response) -> bytes:
-        body = answer.body
-        if is_blank(body):
-            return b""
-        charset = self._form.encoding or charset_of(answer.headers)
-        if charset is not None:
-            text = body.decode(charset)
-            if self._form.name == "xml":  # what the document says of its own encoding no longer holds
-                return _xml(text)
-            body = text.removeprefix("\ufeff").encode()
-        elif body.startswith(codecs.BOM_UTF8):
-            body = body[3:]
-        if self._form.name == "xml":
-            return _xml(body)
-        if self._form.name == "html_table":
-            return _html_tables(body.decode())
-        return body if self._form.comment is None else uncommented(body, self._form.comment.encode())
+        form = self._form
+        if form.name in MARKUP and self._markup is not None and self._markup[0] is answer:
+            return self._markup[1]
+        text = text_of(answer, form.name, form.encoding, form.comment)
+        if form.name in MARKUP:  # the records are read of it, and what stands around them
+            self._markup = answer, text
+        return text
 
     @property
     def members(self) -> frozenset[str]:
@@ -377,7 +365,10 @@ class BodyDecoder:
         if self._form.name == "xml" and self._listed:
             records = listed(records, self._listed)
         if not self._form.explode:
-            yield _Part(records, rows=opened.rows)
+            records, ragged = whole_rows(records) if self._form.name == "html_table" else (records, [])
+            if ragged and not self._decoder.leaves_out:
+                raise MalformedMarkupError(ragged[0])
+            yield _Part(records, rows=opened.rows, ragged=len(ragged))
             return
         whole = decode(records, type=list[Raw])
         yield _Part(exploded(whole, self._form.explode), counted=len(whole))
@@ -401,7 +392,8 @@ class BodyDecoder:
             many = next(i for i, step in enumerate(selector.steps) if step.kind not in ("name", "index"))
             place = first(place, JsonPath(selector.text, selector.steps[:many]))
             if place is not None and kind_of(place) != "n":
-                return join(walk(place, JsonPath(selector.text, selector.steps[many:])))
+                places = walk(place, JsonPath(selector.text, selector.steps[many:]))
+                return join(spread(places) if self._form.name == "xml" else places)
         if place is None:
             decode(opened.text)  # a login page is not even JSON
             if self._form.may_lack or (
@@ -426,7 +418,14 @@ class BodyDecoder:
         return without_rows(body, self._form.skip_rows) if self._form.skip_rows else body
 
     def _csv(
-        self, body: bytes, meter: AccessMeter, origin: Origin, fill: Mapping[str, object], *, first: bool
+        self,
+        body: bytes,
+        meter: AccessMeter,
+        origin: Origin,
+        fill: Mapping[str, object],
+        *,
+        first: bool,
+        sound: bool,
     ) -> Iterator[DecodedBlock]:
         header = header_of(body, self._form.delimiter)
         written = ((column.field.name, column.path.steps[0].name) for column in self._decoder.columns)
@@ -443,8 +442,10 @@ class BodyDecoder:
                 "the row below the header tells the types of columns (USGS RDB) and is no data",
                 "declare skip_rows: 1",
             )
-        ragged: list[str] | None = [] if self._decoder.leaves_out else None
-        table = read_cells(body, self._form.delimiter, header, names, before=origin.start, left_out=ragged)
+        left_out = Counter[str]() if self._decoder.leaves_out else None
+        table = read_cells(
+            body, self._form.delimiter, header, names, before=origin.start, left_out=left_out, sound=sound
+        )
         for chunk in table.to_batches(max_chunksize=_ROWS):
             cells = [
                 None if name in known else chunk.column(chunk.schema.get_field_index(name))
@@ -453,8 +454,8 @@ class BodyDecoder:
             rows = self._decoder.from_texts(cells, chunk.num_rows, meter=meter, origin=origin, fill=fill)
             yield DecodedBlock(rows, chunk.num_rows)
             origin = origin.after(chunk.num_rows)
-        if ragged:
-            yield DecodedBlock(self._decoder.without_ragged(len(ragged), meter, origin), len(ragged))
+        for reason, count in (left_out or {}).items():
+            yield DecodedBlock(self._decoder.without(count, reason, meter, origin), count)
 
     def _parquet(self, body: bytes) -> DecodedBlock:
         names = [column.path.steps[0].name for column in self._decoder.columns]
@@ -466,18 +467,6 @@ class BodyDecoder:
         return DecodedBlock(batch_of(self._decoder.columns, arrays, table.num_rows), table.num_rows)
 
 
-def _xml(body: bytes | str) -> bytes:
-    from fff_sources.http.response.markup import xml_value  # noqa: PLC0415 - few sources answer so
-
-    return encode(xml_value(body))
-
-
-def _html_tables(text: str) -> bytes:
-    from fff_sources.http.response.markup import html_tables  # noqa: PLC0415 - few sources answer so
-
-    return encode(html_tables(text))
-
-
 def _check_lines(lines: Sequence[bytes], start: int) -> None:
     """Name the line that is no JSON; cheap for sound lines, and joined lines would hide where the damage is."""
     for number, line in enumerate(lines):
@@ -485,16 +474,3 @@ def _check_lines(lines: Sequence[bytes], start: int) -> None:
             decode(line, type=Raw)
         except MalformedJSON as error:
             raise MalformedJSON(f"line {start + number + 1}: {error}") from error
-
-
-def is_blank(body: bytes) -> bool:
-    """Whether there is nothing, or white space alone; found out without a copy, as bodies may be large."""
-    return not body or body.isspace()
-
-
-def lacks_a_body(response: Response, form: str, *, is_scan: bool) -> bool:
-    """Nothing where even no rows are some bytes, or null of a scan: as an end, it would lose what follows."""
-    if response.status == _NO_CONTENT or form == "ndjson":
-        return False
-    null = is_scan and form == "json" and response.body[:_NULL].strip() == b"null"
-    return is_blank(response.body) or null

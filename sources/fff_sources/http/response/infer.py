@@ -12,11 +12,11 @@ from fff.limits import INFERRED_COLUMNS
 from fff.schema import ArrowType, distinct_names, spark_type
 from fff.web.types import Response
 from fff_sources.http.columnar import read_schema
-from fff_sources.http.diagnosis import TooManyColumnsError
+from fff_sources.http.diagnosis import BareLineError, TooManyColumnsError
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
-from fff_sources.http.response.csv_text import header_of
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
 from fff_sources.http.response.jsonpath import kind_of
+from fff_sources.http.response.text.csv_text import header_of, is_bare_line
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[str, str]:
     """Column names and Spark SQL types, in the order the source writes them; empty where there are no records.
 
-    Raises TooManyColumnsError.
+    Raises TooManyColumnsError, BareLineError.
 
     Call it under `body.explained`.
 
@@ -36,7 +36,11 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     if form.name == "parquet":
         return file_columns(read_schema(response.body), lambda kind: kind)
     if form.name == "csv":
-        return bounded(dict.fromkeys(header_of(body.text(response), form.delimiter), "string"))
+        text = body.text(response)
+        columns = bounded(dict.fromkeys(header_of(text, form.delimiter), "string"))
+        if is_bare_line(text, form.delimiter):
+            raise BareLineError(*columns)
+        return columns
     kinds: dict[str, set[str]] = {}
     note_members(kinds, body, response)
     return types_of(kinds)

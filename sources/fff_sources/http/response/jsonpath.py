@@ -28,12 +28,21 @@ _TOKEN = re.compile(
 )
 
 
+#: What the text of an element of XML is called, beside its attributes and children.
+TEXT = "#text"
+
+
 class Step(Struct, frozen=True):
-    """One step down: a member by name, an element by index, every element or value, or the elements from an index on."""
+    """One step down: a member by name, an element by index, every element or value, or the elements from an index on.
+
+    `lone`: into XML, which does not tell one element from a list of one, nor text from an element that has
+    nothing else.
+    """
 
     kind: Literal["name", "index", "every", "from"]
     name: str = ""
     index: int = 0
+    lone: bool = False
 
 
 class JsonPath(Struct, frozen=True):
@@ -60,15 +69,17 @@ WHOLE = JsonPath("$", ())
 
 
 @lru_cache(maxsize=1024)  # every answer is read by the paths of its spec
-def parse_path(text: str) -> JsonPath:
-    """Parse a path; raises ValueError showing the place that cannot be read."""
+def parse_path(text: str, form: str = "json") -> JsonPath:
+    """Parse a path into answers of a format; raises ValueError showing the place that cannot be read."""
     position = 1 if text.startswith("$") else 0
     steps: list[Step] = []
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             raise ValueError(f"{text!r} cannot be read as a path from {text[position:]!r} on")
-        steps.append(_step(match))
+        step = _step(match)
+        is_lone = step.name == TEXT or (step.kind != "name" and match.lastgroup != "all")
+        steps.append(Step(step.kind, step.name, step.index, lone=True) if form == "xml" and is_lone else step)
         position = match.end()
     return JsonPath(text, tuple(steps))
 
@@ -162,8 +173,14 @@ def kind_of(raw: bytes | Raw) -> str:
     return ""
 
 
+#: What is its own only element or, of a name, its own text.
+_LONE = {"name": ('"',), "index": ("{", '"'), "every": ("{", '"'), "from": ("{", '"')}
+
+
 def _below(place: Raw, step: Step) -> Iterable[Raw]:
     kind = kind_of(place)
+    if step.lone and kind in _LONE[step.kind]:
+        return (place,) if step.kind == "name" or step.index in (0, -1) else ()
     if step.kind == "name":
         if kind != "{":
             return ()

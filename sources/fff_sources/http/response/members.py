@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from fff.structs import Struct
 from fff.structs import field as struct_field
 from fff_sources.http.response.json import Decoder, Raw, WrongShape, decode, defstruct, is_field_name
-from fff_sources.http.response.jsonpath import JsonPath, first
+from fff_sources.http.response.jsonpath import TEXT, JsonPath, first
 
 _ABSENT = Raw(b"")
 _FEW = 16  # records that are looked at one by one
@@ -61,7 +61,7 @@ class Members:
 
 def has_member(records: Raw | bytes, path: JsonPath) -> bool:
     """Whether one of the records has anything at the path: null, or an element of XML without a text, included."""
-    steps = path.steps[:-1] if path.steps and path.steps[-1].name == "#text" else path.steps
+    steps = path.steps[:-1] if path.steps and path.steps[-1].name == TEXT else path.steps
     if not steps:
         return True
     step, rest = steps[0], JsonPath(path.text, steps[1:])

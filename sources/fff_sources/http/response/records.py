@@ -49,6 +49,8 @@ from fff_sources.http.response.members import Members, arrays_in, has_member
 OnBad = Literal["fail", "null", "skip"]
 
 _ABSENT = Raw(b"")  # told apart from null, which is a value
+_HELD = 2**53  # from which a double does not hold every whole number
+_BY_DOUBLE = re.compile(rb"[.eE]")  # in the text of a number that is no whole one to the reader of JSON
 NONE_OF_THEM = " has none of the table's columns"
 
 
@@ -120,11 +122,10 @@ class RecordDecoder:
         """Whether what is no record at all is left out, and counted."""
         return self._on_bad != "fail"
 
-    def without_ragged(self, count: int, meter: AccessMeter, origin: Origin) -> Batch:
-        """No rows, of so many that had more or fewer cells than the header."""
+    def without(self, count: int, reason: str, meter: AccessMeter, origin: Origin) -> Batch:
+        """No rows, of so many whose cells are not those of a record."""
         meter.bad_records += count
-        text = f"{origin.source}.{origin.table}: a row with more or fewer cells than the header was left out"
-        meter.warn(text, count)
+        meter.warn(f"{origin.source}.{origin.table}: a row with {reason} was left out", count)
         return self.empty()
 
     def decode(
@@ -349,8 +350,9 @@ class RecordDecoder:
 
 
 def _top(path: JsonPath) -> str | None:
-    """The member of the record a path starts at; None where it names the record itself or an element of it."""
-    return path.steps[0].name if path.steps and path.steps[0].kind == "name" else None
+    """The member of the record a path starts at; None where it names the record itself, an element or its text."""
+    step = path.steps[0] if path.steps else None
+    return step.name if step is not None and step.kind == "name" and not step.lone else None
 
 
 # ---------------------------------------------------------------------------------------------- careful route
@@ -370,8 +372,14 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
             items = decode(b"[" + b",".join(texts) + b"]", type=list[plain | None], strict=not lax)
         except MalformedJSON:
             items = None
-        # Lax reading takes the text "null" for a null, which it is not.
-        if items is not None and (not lax or sum(item is None for item in items) == texts.count(b"null")):
+        # Lax reading takes the text "null" for a null, which it is not, and reads whole numbers that are
+        # written with a point as doubles.
+        if items is not None and (
+            not lax
+            or (
+                sum(item is None for item in items) == texts.count(b"null") and not _lost_digits(items, texts)
+            )
+        ):
             array = plain_array(items, kind, as_text=values.comes_as_text(kind))
             if array is not None:
                 return _Column(array)
@@ -384,6 +392,12 @@ def _raws(raws: list[Raw], kind: ArrowType, pattern: re.Pattern[str] | None = No
             column.values.append(None)
             column.bad[row] = f"{values.shown(raw)} {error}"
     return column
+
+
+def _lost_digits(items: Sequence[Any], texts: Sequence[bytes]) -> bool:
+    """Whether whole numbers may have been read by way of a double that does not hold them."""
+    whole = (item for item in items if isinstance(item, int))
+    return any(abs(item) >= _HELD for item in whole) and _BY_DOUBLE.search(b",".join(texts)) is not None
 
 
 def _stranger(record: bytes, origin: Origin) -> str:

@@ -15,12 +15,11 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Collection, Iterator, Mapping
 from typing import BinaryIO
 
-import numpy as np
-
 from fff.errors import SourceError
 from fff.structs import Struct
 from fff.web.types import Response
-from fff_sources.http.response.csv_text import charset_of, head_of, newlines, uncommented
+from fff_sources.http.response.text.csv_quotes import enclose_cells
+from fff_sources.http.response.text.csv_text import charset_of, head_of, newlines, uncommented
 
 #: What gzip files begin with.
 GZIP = b"\x1f\x8b"
@@ -41,11 +40,12 @@ class Piece(Struct, frozen=True):
     """Some whole lines of a body, as an answer of their own.
 
     `line` is how many stand before them; of CSV, whose records are told by their place, how many pieces do,
-    the header for one.
+    the header for one. `sound`: quotes stand around whole cells of it.
     """
 
     response: Response
     line: int
+    sound: bool = False
 
 
 class Arriving:
@@ -68,7 +68,7 @@ class Arriving:
         encoding: str | None = None,
     ) -> None:
         self._csv = delimiter is not None
-        self._delimiter = (delimiter or "").encode()
+        self._delimiter = delimiter or ""
         self._comment = None if comment is None else comment.encode()
         self._skip_rows = skip_rows
         self._encoding = encoding
@@ -181,12 +181,14 @@ class Arriving:
             self._let_go(data, head[1])
         for size in (4 * PIECE, self._waits):
             data = self._first(size)
-            if self._csv and not self._quotes_cells(data):
+            if self._csv and not self._encloses_cells(data):
                 self._linear = False  # where records end is for the reader of the whole to say
                 return None
             end = last_row_end(data, self._comment) if self._csv else data.rfind(b"\n") + 1
             if end:
-                piece = self._piece(data if end == len(data) else memoryview(data)[:end], self.url)
+                piece = self._piece(
+                    data if end == len(data) else memoryview(data)[:end], self.url, sound=self._csv
+                )
                 self._let_go(data, end)
                 self.pieces += 1
                 return piece
@@ -205,18 +207,12 @@ class Arriving:
         self._waiting.extendleft(part for part in (rest, data) if part)
         return data
 
-    def _quotes_cells(self, data: bytes) -> bool:
+    def _encloses_cells(self, data: bytes) -> bool:
         """Whether quotes stand around whole cells and nowhere else."""
         if b'"' not in data:
             return True
         text = data if self._comment is None else uncommented(data, self._comment)
-        characters = np.frombuffer(text, np.uint8)
-        quotes = np.flatnonzero(characters == ord('"'))
-        opening, closing = quotes[0::2], quotes[1::2]
-        before = np.isin(characters[opening[opening > 0] - 1], list(self._delimiter + b'\n"'))
-        closing = closing[closing < len(characters) - 1]
-        behind = np.isin(characters[closing + 1], list(self._delimiter + b'\r\n"'))
-        return bool(before.all() and behind.all())
+        return enclose_cells(text, self._delimiter)
 
     def _let_go(self, data: bytes, count: int) -> None:
         """So many bytes of `data`, the first that waits, are in pieces."""
@@ -227,9 +223,9 @@ class Arriving:
         if not self._waiting[0]:
             self._waiting.popleft()
 
-    def _piece(self, lines: bytes | memoryview, url: str) -> Piece:
+    def _piece(self, lines: bytes | memoryview, url: str, *, sound: bool = False) -> Piece:
         body = lines if isinstance(lines, bytes) and not self._header else b"".join((self._header, lines))
-        return Piece(Response(200, self._headers, body, url), self._line)
+        return Piece(Response(200, self._headers, body, url), self._line, sound)
 
 
 def unpacked(file: BinaryIO) -> Iterator[bytes]:

@@ -159,11 +159,13 @@ def _telling(fields: tuple[str, ...]) -> tuple[str, ...]:
 class Rules:
     """Reads answers by a spec's `on_response`; the first rule that fits decides.
 
-    `text` gives an answer as JSON.
+    `text` gives an answer, which is of a format, as JSON.
     """
 
-    def __init__(self, rules: Sequence[spec.OnResponse], text: Callable[[Response], bytes]) -> None:
-        self._rules = [(parse_path(rule.path), rule) for rule in rules]
+    def __init__(
+        self, rules: Sequence[spec.OnResponse], text: Callable[[Response], bytes], form: str
+    ) -> None:
+        self._rules = [(parse_path(rule.path, form), rule) for rule in rules]
         self._text = text
 
     def __call__(self, response: Response) -> Verdict | None:

@@ -156,7 +156,7 @@ class Windows(Spec):
     column: str
     start: Any
     end: Any = None
-    size: float = Field(gt=0)
+    size: float = Field(gt=0, allow_inf_nan=False)
     outside: Literal["ask", "none"] = "ask"
     nulls: Literal["none"] | Params | None = None
     exact: bool = False

@@ -9,6 +9,7 @@ import codecs
 import io
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -16,17 +17,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from fff_sources.http.response.text.csv_quotes import FaultyRow, faulty_rows
+from fff_sources.http.response.text.others import in_place_of_lines
+
 #: Put behind a text as one more row: read as part of a cell it shows that the text ends inside of quotes.
 _END = "\x1eend\x1e"
 _BLOCK = 2**20  # bytes that are parsed together, unless a cell is larger
 _LARGEST = 2**31 - 1
+_SHOWN = 200  # bytes of a row
+#: What is said of a row whose cells are no CSV.
+BEHIND_A_QUOTE = "text behind a closing quote"
+RAGGED = "more or fewer cells than the header"
+_LINE_END = re.compile(rb"[\r\n]")
 _ROW = re.compile(r"Row #(\d+)")  # in what the reader says of a row
 #: The row of USGS RDB that tells the width and type of every column.
 _TYPES = re.compile(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE)
 
 
 def header_of(text: bytes, delimiter: str) -> list[str]:
-    """The names of the columns, the second of two `id` as `id_1`. Raises pa.ArrowInvalid where there are none."""
+    """The names of the columns, the second of two `id` as `id_1`.
+
+    Raises pa.ArrowInvalid where there are none, and for what answers in the place of CSV: its first line
+    would make as good a name as any.
+    """
+    if (other := in_place_of_lines(text)) is not None:
+        raise pa.ArrowInvalid(other)
     names: dict[str, None] = {}
     for name in _written(text, delimiter):
         unused = (f"{name}_{number}" if number else name for number in itertools.count())
@@ -62,27 +77,53 @@ def read_cells(
     columns: Sequence[str],
     *,
     before: int = 0,
-    left_out: list[str] | None = None,
+    left_out: Counter[str] | None = None,
+    sound: bool = False,
 ) -> pa.Table:
     """The cells of some columns, as strings; empty ones are NULL unless they are quoted.
 
-    Raises pa.ArrowInvalid for a row with more or fewer cells than the header, unless there is a list of
-    what is left out, and for a text that ends inside of quotes; `before` is how many rows of the whole
-    come before a part of it.
+    Raises pa.ArrowInvalid for a row with more or fewer cells than the header or with text behind a closing
+    quote, unless what is left out is counted, by its reasons, and for a text that ends inside of quotes.
+    `before` is how many rows of the whole come before a part of it; `sound`: quotes are known to stand around
+    whole cells.
     """
+    quoted = b'"' in text
+    faulty = faulty_rows(text, delimiter) if quoted and not sound else []
     try:
-        return _read_cells(text, delimiter, header, columns, left_out)
+        if faulty:
+            text = _without_faulty(text, faulty, is_refused=left_out is None)
+        table = _read_cells(text, delimiter, header, columns, left_out, quoted=quoted)
     except pa.ArrowInvalid as error:
         if not before:
             raise
         message = _ROW.sub(lambda row: f"Row #{int(row[1]) + before}", str(error))
         raise pa.ArrowInvalid(message) from error
+    if left_out is not None and faulty:
+        left_out[BEHIND_A_QUOTE] += len(faulty)
+    return table
+
+
+def _without_faulty(text: bytes, rows: Sequence[FaultyRow], *, is_refused: bool) -> bytes:
+    """The other rows. Raises pa.ArrowInvalid where there may be none of these, and of the header."""
+    number, start, end = rows[0]
+    if is_refused or number == 1:
+        row = text[start : min(end, start + _SHOWN)].decode("utf-8", "replace")
+        raise pa.ArrowInvalid(f"CSV parse error: Row #{number}: {BEHIND_A_QUOTE}: {row}")
+    ends = [0, *(row.end for row in rows)]
+    starts = [*(row.start for row in rows), len(text)]
+    return b"".join(text[one:other] for one, other in zip(ends, starts, strict=True))
 
 
 def _read_cells(
-    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], left_out: list[str] | None
+    text: bytes,
+    delimiter: str,
+    header: Sequence[str],
+    columns: Sequence[str],
+    left_out: Counter[str] | None,
+    *,
+    quoted: bool,
 ) -> pa.Table:
-    if text.endswith(b"\n") and b'"' not in text:
+    if text.endswith(b"\n") and not quoted:
         return _read_blocks(text, delimiter, header, columns, left_out)
     ended = b"".join(
         (text, b"" if text.endswith(b"\n") else b"\n", delimiter.join([_END] * len(header)).encode(), b"\n")
@@ -100,7 +141,7 @@ def _read_cells(
 
 
 def _read_blocks(
-    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], left_out: list[str] | None
+    text: bytes, delimiter: str, header: Sequence[str], columns: Sequence[str], left_out: Counter[str] | None
 ) -> pa.Table:
     parsing = _parsing(text, delimiter)
     if left_out is not None:
@@ -145,17 +186,23 @@ def _read(
     )
 
 
-def _leave_out(row: pacsv.InvalidRow, left_out: list[str]) -> str:
+def _leave_out(row: pacsv.InvalidRow, left_out: Counter[str]) -> str:
     """What becomes of a row with another number of cells; the one that shows where the text ends has to be read."""
     if _END in row.text:
         return "error"
-    left_out.append(row.text)
+    left_out[RAGGED] += 1
     return "skip"
 
 
 def _parsing(text: bytes, delimiter: str) -> pacsv.ParseOptions:
     # Where no quote stands every line is a row, which need not be found out twice.
     return pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text)
+
+
+def is_bare_line(text: bytes, delimiter: str) -> bool:
+    """Whether a text is one name of a column and no row, as many a message of a server would be."""
+    line = b"" if delimiter.encode() in text else text.strip()
+    return bool(line) and _LINE_END.search(line) is None
 
 
 def uncommented(text: bytes, mark: bytes) -> bytes:

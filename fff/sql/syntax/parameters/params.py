@@ -9,6 +9,7 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
+from fff.sql.syntax.parameters.param_types import BigInt
 from fff.sql.syntax.statement import Statement, exp, is_marker
 from fff.structs import Struct
 
@@ -18,6 +19,18 @@ class Marker(Struct, frozen=True):
 
     name: str
     span: Span
+
+
+class NoValueError(UsageError):
+    """A parameter has no value. The advice is for a command line."""
+
+    def __init__(self, name: str, beside: str) -> None:
+        super().__init__(f"parameter :{name} has no value", hint=f"give it one with -p {name}=VALUE{beside}")
+        self.name, self.beside = name, beside
+
+    def advise_program(self) -> None:
+        """Advise who has written the call in Python."""
+        self.hint = f"give it one in the mapping behind the SQL: {{{self.name!r}: …}}{self.beside}"
 
 
 def markers(statement: Statement) -> tuple[Marker, ...]:
@@ -48,8 +61,7 @@ def check(statement: Statement) -> None:
             spare = [one for one in params if one not in used]
             close = difflib.get_close_matches(name, spare, n=1) or spare
             beside = f": {close[0]} has one, and the SQL has no :{close[0]}" if close else ""
-            hint = f"give it one with -p {name}=VALUE{beside}"
-            raise UsageError(f"parameter :{name} has no value", hint=hint)
+            raise NoValueError(name, beside)
     for name in params:
         if name not in used:
             raise unused(name, used)
@@ -74,6 +86,8 @@ def render(name: str, value: object) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, BigInt):
+        return f"({value}L)" if value < 0 else f"{value}L"
     if isinstance(value, int):
         return f"({value})" if value < 0 else str(value)
     if isinstance(value, float):

@@ -1,0 +1,165 @@
+"""Values of parameters: those that come as text, from a command line or from options, and those of other libraries."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from fff.errors import UsageError
+from fff.schema import MOST_DIGITS
+
+_INTEGER = re.compile(r"[+-]?(?:0|[1-9]\d*)")
+_DECIMAL = re.compile(r"[+-]?(?:0|[1-9]\d*)?\.\d+")
+_DOUBLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_BEYOND_NUMBERS = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
+_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"")
+_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
+
+
+class BigInt(int):
+    """A whole number of SQL's type bigint, however small it is: without it one that fits is an int."""
+
+
+def plain(name: str, value: object) -> object:
+    """The Python value of a scalar of numpy, pandas or Arrow, which neither SQL's literals nor the engine know.
+
+    Raises UsageError: it is finer than SQL's types.
+    """
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    kind = type(value)
+    if kind.__module__.startswith("pandas.") and kind.__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, np.datetime64):
+        micros = value.astype("datetime64[us]")
+        if micros != value and not np.isnat(value):
+            raise _too_fine(name, value)
+        return (
+            micros.item()
+            if np.datetime_data(value)[0] not in "YMWD"
+            else value.astype("datetime64[D]").item()
+        )
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dt.datetime) and hasattr(value, "to_pydatetime"):  # a Timestamp of pandas
+        if getattr(value, "nanosecond", 0):
+            raise _too_fine(name, value)
+        return value.to_pydatetime()
+    if isinstance(value, int) and not isinstance(value, bool | BigInt):
+        return int(value)  # members of IntEnum are whole numbers, too
+    return value
+
+
+def _too_fine(name: str, value: object) -> UsageError:
+    return UsageError(f"parameter {name} is {value}: SQL has microseconds", hint="round it")
+
+
+def inferred(text: str) -> object:
+    """The value a text means when no type is said."""
+    if quoted := _QUOTED.fullmatch(text):
+        return quoted[2] if quoted[1] is None else quoted[1].replace("''", "'")
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return Decimal(text)
+    if _DOUBLE.fullmatch(text):
+        return float(text)
+    return text
+
+
+def typed(what: str, kind: str, text: str) -> object:
+    """The value of a text as the named type; raises UsageError, which begins with `what`, when it is not one."""
+    convert = _TYPES.get(kind.lower())
+    if convert is None:
+        raise UsageError(f"{what}: unknown type {kind!r}", hint=f"one of {' '.join(_TYPES)}")
+    if text.lower() == "null" and convert is not str:
+        return None
+    try:
+        return convert(text)
+    except (ValueError, OverflowError) as error:
+        name = f"{'an' if kind.lower() == 'int' else 'a'} {kind.lower()}"
+        hint = f"one is written {_WRITTEN[kind.lower()]}"
+        raise UsageError(f"{what}: {text!r} is not {name}", hint=hint) from error
+
+
+def boolean_of(text: str) -> bool:
+    """`true` or `false`, in any case; raises ValueError."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _int(text: str) -> int:
+    return _whole(text, 32)
+
+
+def _bigint(text: str) -> int:
+    return BigInt(_whole(text, 64))
+
+
+def _whole(text: str, bits: int) -> int:
+    """Digits alone: Python would take 1_000, and numbers of any size. Raises ValueError."""
+    value = int(text) if _WHOLE.fullmatch(text) else None
+    if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(text)
+    return value
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if not _BEYOND_NUMBERS.fullmatch(text) and not (_NUMBER.fullmatch(text) and math.isfinite(value)):
+        raise ValueError(text)
+    return value
+
+
+def _decimal(text: str) -> Decimal:
+    """A number that Spark's widest decimal holds: neither NaN nor one of more digits. Raises ValueError."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    _, digits, exponent = (value := Decimal(text)).as_tuple()
+    assert isinstance(exponent, int)
+    if max(len(digits) + max(exponent, 0), -exponent) > MOST_DIGITS:
+        raise ValueError(text)
+    return value
+
+
+def _timestamp(text: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(text)
+    return moment.astimezone(dt.UTC) if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+
+
+def _timestamp_ntz(text: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError(text)
+    return moment
+
+
+_WRITTEN = {
+    **dict.fromkeys(("int", "bigint"), "42 or -1"),
+    **dict.fromkeys(("double", "decimal"), "0.50 or 1e-3"),
+    "boolean": "true or false",
+    "date": "2020-02-29",
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), "2020-02-29T08:00"),
+}
+_TYPES: dict[str, Callable[[str], object]] = {
+    "string": str,
+    "int": _int,
+    "bigint": _bigint,
+    "double": _double,
+    "decimal": _decimal,
+    "boolean": boolean_of,
+    "date": dt.date.fromisoformat,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _timestamp_ntz,
+}
