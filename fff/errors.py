@@ -103,6 +103,8 @@ class SparkError(QueryError):
 
     #: The part of the text that Spark was given which it is about, if Spark said so.
     fragment = ""
+    #: That text, and where in it the part begins.
+    given, start = "", 0
 
 
 class UsageError(FFFError):

@@ -39,7 +39,7 @@ except ImportError:
 from fff.errors import SparkError
 from fff.spark.carriers import with_nulls
 from fff.spark.converters import OnlyFor
-from fff.spark.messages import fragment_of, short
+from fff.spark.messages import locate, short
 from fff.spark.plans import RowsConf, check_is_query, has_script, is_over_few_rows, type_or_complaint
 from fff.spark.spool import Spool
 from fff.spark.start.jvm import CONNECTION_LOST
@@ -128,7 +128,7 @@ class Session:
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
     ) -> pa.Table:
         """The result of the SQL over the named data; raises SparkError, soon once `stop` is set, also for what is no query."""
-        with self._over(views, stop) as go_on:
+        with self._over(views, stop, sql) as go_on:
             frame = _carried(self._checked(sql))
             go_on()
             if self._rows_conf is not None:
@@ -140,7 +140,7 @@ class Session:
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
     ) -> pa.Table:
         """The columns' names and types of a query over the named data, which is not run. Raises SparkError."""
-        with self._over(views, stop):
+        with self._over(views, stop, sql):
             if sql not in self._queries:
                 self._checked(sql)
             return nullable(self.spark.sql(f"DESCRIBE QUERY {sql}").toArrow())
@@ -168,11 +168,11 @@ class Session:
 
     @contextmanager
     def _over(
-        self, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None
+        self, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None, sql: str
     ) -> Iterator[Callable[[], None]]:
         """The named data as views, gone afterwards. What is yielded raises SparkError once `stop` is set."""
         _be_quiet()
-        with _mapped(), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
+        with _mapped(sql), _held(views, self._reads_files) as held, self._stopped_by(stop) as check:
             self._asked += 1
             try:
                 for name, data in held.items():
@@ -466,14 +466,14 @@ def _has_arrow_type(field: StructField) -> bool:
 
 
 @contextmanager
-def _mapped() -> Iterator[None]:
-    """Turn what pyspark and py4j raise into SparkError with Spark's own short message."""
+def _mapped(sql: str = "") -> Iterator[None]:
+    """Turn what pyspark and py4j raise, of a query where there is one, into SparkError with Spark's own short message."""
     try:
         yield
     except PySparkException as error:
         refused = SparkError(short(_message(error)))
         with suppress(PySparkException, Py4JError, ConnectionError, NotImplementedError):
-            refused.fragment = fragment_of(error.getQueryContext())
+            locate(refused, error.getQueryContext(), sql)
         raise refused from error
     except Py4JJavaError as error:
         raise SparkError(short(_cause(error.java_exception))) from error

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fff.errors import FFFError
+from fff.errors import FFFError, SparkError
 
 _PLAN_OR_PLACE = re.compile(
     r"(?:\.?\s*SQLSTATE: \w+.*|;\s*line \d+ pos \d+.*|\n\s*== SQL.*|\n\s*\n\s*JVM stacktrace:.*)", re.DOTALL
@@ -41,9 +41,11 @@ def short(message: str) -> str:
     return f"Spark: {_NUMBERED.sub('', text) if _OF_PLANS.match(text) else text}"
 
 
-def fragment_of(contexts: Iterable[Any]) -> str:
-    """Which part of its text a query failed at; nothing where that is not told."""
-    return next((str(one.fragment()) for one in contexts if one.fragment()), "")
+def locate(error: SparkError, contexts: Iterable[Any], text: str) -> None:
+    """Note which part of its text a query failed at, where that is told."""
+    one = next((one for one in contexts if one.fragment()), None)
+    if one is not None:
+        error.fragment, error.start, error.given = str(one.fragment()), int(one.startIndex()), text
 
 
 @contextmanager

@@ -232,15 +232,14 @@ class SparkFilter(Struct, frozen=True):
     unknown: tuple[str, ...] = ()
 
 
-def _place(fragment: str, sql: str) -> Span | None:
-    """Where a part of a text stands in a statement, if in one place only; its names may be qualified where those of the statement are not."""
+def _places(fragment: str, sql: str) -> list[Span]:
+    """Where a part of a text stands in a statement; its names may be qualified where those of the statement are not."""
     parts = [
         rf"(?:{one[0]}\s*\.\s*)?" if one[0] else rf"{re.escape(one[1])}\s*"
         for one in _TOKEN.findall(fragment.replace("`", ""))
     ]
     pattern = rf"(?<![\w.]){''.join(parts)}(?<!\s)(?!\w)"
-    places = list(re.finditer(pattern, sql, re.IGNORECASE)) if parts else []
-    return Span(*places[0].span()) if len(places) == 1 else None
+    return [Span(*one.span()) for one in re.finditer(pattern, sql, re.IGNORECASE)] if parts else []
 
 
 class OwnWords(Struct, frozen=True):
@@ -267,12 +266,21 @@ class OwnWords(Struct, frozen=True):
         return type(self)({ours: made.sub("", own) or "these tables" for ours, own in self.names.items()})
 
     def told(self, error: SparkError, sql: str) -> SparkError:
-        """The error without names that nobody has written; underlined in the statement where its part stands there once."""
+        """The error without names that nobody has written; underlined in the statement where it is sure which part it is about."""
         reworded = SparkError(_NAME.sub(self._written, error.message), hint=error.hint)
-        reworded.span = _place(_NAME.sub(self._written, error.fragment), sql)
+        reworded.span = self._place(error, sql)
         reworded.sql = sql if reworded.span is not None else None
         reworded.__cause__ = error.__cause__
         return reworded
+
+    def _place(self, error: SparkError, sql: str) -> Span | None:
+        """The part of the statement that is the one of what Spark was given: the only one, or the same of as many."""
+        own = _places(_NAME.sub(self._written, error.fragment), sql)
+        given = _places(error.fragment, error.given) if len(own) > 1 else []
+        if len(own) == 1:
+            return own[0]
+        about = [at for at, one in enumerate(given) if one.start <= error.start < one.end]
+        return own[about[0]] if about and len(own) == len(given) else None
 
     def _written(self, match: re.Match[str]) -> str:
         quote = "`" if match["name"].startswith("`") else ""

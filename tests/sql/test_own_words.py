@@ -63,6 +63,27 @@ def test_the_part_that_failed_is_underlined_where_it_stands_once(
     assert found == place
 
 
+@pytest.mark.parametrize(
+    ("sql", "failed_at", "place"),
+    [
+        ("SELECT xxhash64(id), id + 1 FROM FEC", "id)", "id)"),
+        ("SELECT xxhash64(id), id + 1 FROM FEC", "id + 1", "id + 1"),
+        ("SELECT xxhash64(FEC.id), FEC.id + 1 FROM FEC WHERE zip = '1'", "__fff_block.id + 1", "FEC.id + 1"),
+        ("SELECT xxhash64(id), id + 1 FROM FEC WHERE id > 1", "id + 1", None),  # of WHERE Spark has nothing
+    ],
+)
+def test_of_parts_that_read_alike_the_one_that_failed_is_underlined(
+    sql: str, failed_at: str, place: str | None
+) -> None:
+    upper = prepare(sql, DEMO).upper
+    assert upper is not None
+    failed = SparkError("Spark: it failed")
+    failed.fragment = failed_at.split(maxsplit=1)[0].rstrip(")")
+    failed.given, failed.start = upper.sql, upper.sql.index(failed_at)
+    span = upper.words.told(failed, sql).span
+    assert (None if span is None else span.start) == (None if place is None else sql.index(place))
+
+
 STATEMENTS = [
     "SELECT DISTINCT upper(zip) AS z FROM FEC ORDER BY FEC.zip",
     "SELECT DISTINCT upper(F.zip) AS z, C.year FROM FEC F, crime C WHERE F.zip = C.zip ORDER BY F.zip",

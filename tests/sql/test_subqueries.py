@@ -8,7 +8,7 @@ import pytest
 import shapes
 from planner_fakes import catalog, table
 
-from fff.errors import QueryError
+from fff.errors import InfeasibleQuery, QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import Prepared, prepare
 
@@ -296,3 +296,10 @@ def test_declared_keys_are_never_null(sql: str, kind: str | None) -> None:
     blocks = prepare(sql, KEYED).blocks
     found = [f"{alias.name} {alias.kind}" for block in blocks for alias in block.plan.aliases]
     assert kind in found if kind is not None else not any(one.endswith("anti") for one in found)
+
+
+def test_an_alias_in_a_subquery_is_no_column_of_the_tables_around_it() -> None:
+    tables = catalog(table("w.v", "k bigint, n string, x bigint", lookups=("k",)))
+    query = "EXISTS (SELECT 1 FROM v n WHERE n.k = v.x)"
+    with pytest.raises(InfeasibleQuery, match="nothing binds k"):
+        prepare(f"SELECT v.n FROM v JOIN v q ON v.k = q.x WHERE v.k = 2 AND {query}", tables)

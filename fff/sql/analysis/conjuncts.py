@@ -13,6 +13,7 @@ from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
 from fff.sql.scalars.typed import LeftToSparkError, may_fail
+from fff.sql.syntax.aggregates import own_nodes
 from fff.sql.syntax.literals import Constant, constant_of
 from fff.sql.syntax.statement import Node, exp, identifier_span
 from fff.structs import Struct, replace
@@ -204,7 +205,8 @@ def speaking_of(
             yield one
         elif one.where == "spark" and one.condition is not None and one.condition.node is not None:
             scope = one.condition.scope
-            named = one.condition.node.find_all(exp.Column)
+            # A name in a query inside is that of a table there first, whatever is called so here.
+            named = (node for node in own_nodes(one.condition.node) if isinstance(node, exp.Column))
             plain = [
                 node for node in named if id(node) not in block.outer and not isinstance(node.this, exp.Star)
             ]
