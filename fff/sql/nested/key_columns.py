@@ -1,11 +1,11 @@
-"""Keys that are computed from one scanned table, or one query in FROM, in ways that a lookup of its columns does not say, as columns of a query over it.
+"""Keys that a scanned table or a query in FROM computes in ways that no lookup of its columns says, as columns of a query over it.
 
     SELECT v.w FROM t JOIN v ON v.k = coalesce(t.k, 7)
     SELECT v.w FROM made_1 t JOIN v ON v.k = t.key_1          made_1: SELECT t.k, coalesce(t.k, 7) AS key_1 FROM t
 
-Such a key is there for a NULL, too, or is part of a struct, an array or a map. A row has the same value of it wherever it is
-computed, if no join has filled the row in. Where Spark calls a column by the columns that a query in it names, the equation
-stays, and the key stands beside it for as long as the statement is planned.
+Such a key is there for a NULL, too, or is part of a struct, an array or a map. A row has the same value of it
+wherever it is computed, if no join has filled the row in. Where Spark calls a column by the columns that a query in it
+names, the equation stays, and the key stands beside it for as long as the statement is planned.
 
     SELECT (SELECT v.w FROM v WHERE v.k = t.st.k) FROM t                              called scalarsubquery(st)
     SELECT (SELECT v.w FROM v WHERE (v.k = t.st.k AND v.k = t.key_1)) FROM made_1 t
@@ -38,7 +38,7 @@ _AROUND = frozenset(
         *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT, TokenType.UNION),
     }
 )
-#: Clauses whose conditions bind keys, and whose queries are joined; those of others Spark runs, and shows by what they name.
+#: Clauses whose conditions bind keys and whose queries are joined. Those of others Spark runs, and shows by what they name.
 _READ = frozenset({"where", "joins", "from", "from_", "with", "with_"})
 #: A column, by its name here or by another in what Spark runs.
 _COLUMN = r"(?:`[^`]*`|[\w.])+"

@@ -190,7 +190,7 @@ class _Planning(Struct):
 
 
 def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
-    """As it is written; where a table's key columns are bound by nothing, with queries of WITH at their places, or with keys that their source names."""
+    """As it is written; else, where nothing binds a table's key columns, with queries of WITH at their places or with its source's keys."""
     text, warnings = Rewritten(written_out(sql), catalog, planning.params), list[str]()
     try:
         return _planned_once(sql, catalog, planning)

@@ -451,7 +451,7 @@ def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
 
 
 def _names_told(text: str, tokens: list[Token]) -> list[Token]:
-    """The same tokens, being names: ALL and WINDOW where a column or a function is meant, what a parameter is called, and `0x1F`.
+    """The same tokens, these being names: ALL and WINDOW where they are meant so, what a parameter is called, `0x1F`.
 
     sqlglot takes `SELECT all, a` for `SELECT a`, and `0x1F` for bytes, which Spark writes `X'1F'` only.
     """
