@@ -12,6 +12,8 @@ from fff.schema import MOST_DIGITS, ArrowType
 
 #: What Spark takes off both ends before it reads a value: blanks and control characters of ASCII.
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f"
+#: And before it reads a double, a float or a decimal: what Java takes off, which is not DEL.
+_BLANKS = _AROUND[:-1]
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _HEXADECIMAL = re.compile(
@@ -67,7 +69,7 @@ def read_boolean(text: str) -> bool | None:
 
 def read_double(text: str) -> float | None:
     """A double, as Java reads it, or one of Spark's words for those that are no numbers."""
-    text = text.strip(_AROUND)
+    text = text.strip(_BLANKS)
     if (word := _WORDS.get(text.lower())) is not None:
         return word
     plain = text[:-1] if text[-1:] in {"d", "D", "f", "F"} else text
@@ -101,7 +103,7 @@ def read_float(text: str) -> float | None:
         near = np.float32(wide)
         beyond = np.nextafter(near, np.float32(np.inf if wide > float(near) else -np.inf))
     ends = [_ABOVE_FLOATS if np.isinf(one) else abs(float(one)) for one in (near, beyond)]
-    if abs(wide) != sum(ends) / 2 or (exact := _exact(text.strip(_AROUND).rstrip("dDfF"))) == Fraction(wide):
+    if abs(wide) != sum(ends) / 2 or (exact := _exact(text.strip(_BLANKS).rstrip("dDfF"))) == Fraction(wide):
         return float(near)
     return float(max(near, beyond) if exact > Fraction(wide) else min(near, beyond))
 
@@ -162,7 +164,7 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 def is_decimal(text: str) -> bool:
     """Whether a text is a number, however great."""
-    match = _DIGITS.fullmatch(text.strip(_AROUND))
+    match = _DIGITS.fullmatch(text.strip(_BLANKS))
     if match is None:
         return False
     power = match[1] or "0"
@@ -171,13 +173,13 @@ def is_decimal(text: str) -> bool:
 
 def is_beyond_decimals(text: str) -> bool:
     """Whether a number that a text says has more digits before its point than any decimal."""
-    number = Decimal(text.strip(_AROUND)).as_tuple()
+    number = Decimal(text.strip(_BLANKS)).as_tuple()
     return isinstance(number.exponent, int) and len(number.digits) + number.exponent > MOST_DIGITS
 
 
 def read_decimal(text: str, kind: ArrowType) -> Decimal | None:
     """A decimal of the type, halves rounded away from zero."""
-    return fitted(Decimal(text.strip(_AROUND)), kind) if is_decimal(text) else None
+    return fitted(Decimal(text.strip(_BLANKS)), kind) if is_decimal(text) else None
 
 
 def fitted(value: Decimal, kind: ArrowType) -> Decimal | None:
