@@ -16,7 +16,6 @@ OPTIONS = [
         "--record",
         "--replay",
         "--report",
-        "--server",
         "--policy",
     ),
     *("--prioritize", "-O", "-o", "-s", "-f", "-p", "--spark-master", "--rows", "--memory-limit"),

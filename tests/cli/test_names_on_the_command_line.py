@@ -63,3 +63,6 @@ def test_a_nul_in_the_sql_is_refused_where_it_is(
     monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 1\0 AS a"))
     assert fff(["query"]) == 1
     assert "NUL is no character of SQL\n  1 | SELECT 1\\x00 AS a\n" in capfd.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.StringIO("SELECT 'a\0' = 'a' AS a"))
+    assert fff(["query", "-o", "csv"]) == 0
+    assert capfd.readouterr().out == "a\nfalse\n"

@@ -67,7 +67,8 @@ def refuse_empty(command: Any) -> None:
     Before they become paths, of which the empty one is the current folder.
     """
     for param in command.params:
-        param.process_value = _not_empty(param, param.process_value)
+        if "--server" not in param.opts:  # the empty one is this machine, whatever FFF_SERVER says
+            param.process_value = _not_empty(param, param.process_value)
     for below in getattr(command, "commands", {}).values():
         refuse_empty(below)
 

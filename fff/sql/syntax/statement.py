@@ -383,11 +383,9 @@ def qualified(*names: str) -> str:
 
 @lru_cache(maxsize=8)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end, and for NUL."""
-    if (nul := text.find("\0")) >= 0:  # most files with one are no text
-        raise QueryError("syntax error: NUL is no character of SQL", sql=text, span=Span(nul, nul + 1))
+    """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end, and for NUL outside of texts."""
     try:
-        return tuple(_names_told(text, _joined(text, _texts_read(text, _SPARK.tokenize(text)))))
+        tokens = tuple(_names_told(text, _joined(text, _texts_read(text, _SPARK.tokenize(text)))))
     except TokenError as error:
         start = unclosed(text)
         if start is None and (wrong := _NO_HEX.search(text)):
@@ -400,6 +398,10 @@ def tokenize(text: str) -> tuple[Token, ...]:
         raise QueryError(
             f"syntax error: this {what} does not end", sql=text, span=Span(start, start + 1), hint=hint
         ) from error
+    for at in (nul.start() for nul in re.finditer("\0", text)):  # most files with one are no text
+        if not any(one.token_type in TEXTS and one.start <= at <= one.end for one in tokens):
+            raise QueryError("syntax error: NUL is no character of SQL", sql=text, span=Span(at, at + 1))
+    return tokens
 
 
 def _no_hex(text: str, start: int, end: int) -> QueryError:

@@ -113,8 +113,10 @@ class BatchTrust:
             empty = [key for key in asked if key not in row_counts]
             rows = sum(row_counts.values())
             again, self._longest = rows == self._longest, max(rows, self._longest)
-            await self._judge_empty(asked, row_counts, empty, ask)
-            if self._refused is None:
+            told = await self._judge_empty(asked, row_counts, empty, ask)
+            if self._refused is None and not (
+                told and rows == len(row_counts)
+            ):  # what is cut off then is all of a key
                 await self._judge_length(asked, row_counts, empty, answer.last, ask, again=again)
 
     async def _row_counts(self, keys: Keys, ask: Ask) -> Counter[Key]:
@@ -153,17 +155,18 @@ class BatchTrust:
             place_read = "last" if last else "first"
             self._refuse(f"of {len(asked)} keys in one request the source reads the {place_read} one only", 1)
 
-    async def _judge_empty(self, asked: Keys, counts: dict[Key, int], empty: Keys, ask: Ask) -> None:
+    async def _judge_empty(self, asked: Keys, counts: dict[Key, int], empty: Keys, ask: Ask) -> bool:
         """Ask again for keys without rows, where that is due: one in the middle, then the others in the opposite order."""
         share = len(empty) / len(asked)
         if not empty or self._samples == _SAMPLES or (self._samples and share < self._share + _JUMP):
-            return
+            return False
         self._samples += 1
         self._share = share
         middle = len(empty) // 2
         # One that is alone in bringing nothing stands elsewhere, among fewer, in the second request.
         if len(empty) == 1 or not await self._has_more(asked, counts, empty[middle : middle + 1], ask):
             await self._has_more(asked, counts, _elsewhere(asked, list(counts), empty), ask)
+        return True
 
     async def _judge_length(
         self,

@@ -143,7 +143,7 @@ def overlooked(
     `so_far`: the records and pages that came. One that counts ends by its count. `auto` speaks for itself.
     """
     paginator, (received, pages) = endpoint.paginator, so_far
-    if isinstance(paginator, spec.Auto) or totals.is_whole(received, pages):
+    if isinstance(paginator, spec.Auto) or totals.is_reached(received):
         return None
     if (place := _without_cursor(endpoint, answer)) is not None:
         return f"the record at {place!r} has nothing there, so the next page cannot be asked for"
