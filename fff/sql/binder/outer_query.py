@@ -86,9 +86,8 @@ class Above(Struct, frozen=True):
 
 class _ClauseReader(Struct):
     block: SourceBlock
-    aliases: frozenset[str] = (
-        frozenset()
-    )  # of the select list, which a clause may fall back on: an entry on those before it
+    #: Of the select list, which a clause may fall back on: an entry on those before it.
+    aliases: frozenset[str] = frozenset()
     #: Result columns that the clause being read sees before the tables' own.
     outputs: frozenset[str] = frozenset()
     uses: list[ColumnUse | StarUse] = field(default_factory=list)

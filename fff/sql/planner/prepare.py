@@ -199,8 +199,7 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     with suppress(QueryError):
         copied = with_copies(text)
         if copied is not None:
-            plain = _planned_once(copied.sql, catalog, planning)
-            return replace(plain, sql=sql, result=plain.result and plain.result.at(copied.text.origin))
+            return _told_of(sql, _planned_once(copied.sql, catalog, planning), copied.text)
     places = set[Span | None]()
     while True:
         try:
@@ -214,8 +213,12 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
             text = step[0]
             warnings.append(step[1])
             continue
-        result = None if plain.result is None else plain.result.at(text.text.origin)
-        return replace(plain, sql=sql, result=result, warnings=(*warnings, *plain.warnings))
+        return replace(_told_of(sql, plain, text.text), warnings=(*warnings, *plain.warnings))
+
+
+def _told_of(sql: str, planned: Prepared, text: Edited) -> Prepared:
+    """The plan of a text as that of the statement which it says in other words: places are told of in that."""
+    return replace(planned, sql=sql, result=planned.result and planned.result.at(text.origin))
 
 
 def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
@@ -230,9 +233,7 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         with suppress(QueryError):
             moved = with_conditions(Rewritten(written_out(sql), catalog, planning.params))
             if moved is not None:
-                other = _planned_once(moved.sql, catalog, planning)
-                result = None if other.result is None else other.result.at(moved.text.origin)
-                return replace(other, sql=sql, result=result)
+                return _told_of(sql, _planned_once(moved.sql, catalog, planning), moved.text)
     if plain is None:
         assert refused is not None, "what is not refused is planned"
         raise refused
@@ -246,9 +247,7 @@ def _in_words(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         piped = without_pipes(written_out(sql))
     if piped is not None:
         try:
-            other = _planned_once(piped.sql, catalog, planning)
-            result = None if other.result is None else other.result.at(piped.origin)
-            return replace(other, sql=sql, result=result)
+            return _told_of(sql, _planned_once(piped.sql, catalog, planning), piped)
         except QueryError as error:
             if is_certain(error, catalog):
                 raise piped.told(error) from None

@@ -40,9 +40,7 @@ def _unescaped(escape: re.Match[str]) -> str:
     above, below = divmod(int(eight, 16) - 0x10000, 0x400)
     if above < 0:
         return chr(int(eight, 16))
-    return chr((0xD800 + above) & 0xFFFF) + chr(
-        0xDC00 + below
-    )  # of what is no character, what Spark makes of it
+    return chr((0xD800 + above) & 0xFFFF) + chr(0xDC00 + below)  # what Spark makes of what is no character
 
 
 def unclosed(text: str) -> int | None:

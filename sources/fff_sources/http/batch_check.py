@@ -114,9 +114,8 @@ class BatchTrust:
             rows = sum(row_counts.values())
             again, self._longest = rows == self._longest, max(rows, self._longest)
             told = await self._judge_empty(asked, row_counts, empty, ask)
-            if self._refused is None and not (
-                told and rows == len(row_counts)
-            ):  # what is cut off then is all of a key
+            known = told and rows == len(row_counts)  # what is cut off then is all of a key
+            if self._refused is None and not known:
                 await self._judge_length(asked, row_counts, empty, answer.last, ask, again=again)
 
     async def _row_counts(self, keys: Keys, ask: Ask) -> Counter[Key]:

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 _QUOTE, _LINE_FEED = b'"\n'
-_BLOCK = (
-    2**17
-)  # bytes that are looked at together: as many as a processor has at hand; of whole words of bits
+#: Bytes that are looked at together: as many as a processor has at hand; of whole words of bits.
+_BLOCK = 2**17
 _WORD = 64
 _ONE, _TOP = np.uint64(1), np.uint64(_WORD - 1)
 _STEPS = [np.uint64(1 << step) for step in range(6)]
@@ -42,10 +41,8 @@ def enclose_cells(text: bytes, delimiter: str) -> bool:
     """
     mark = delimiter.encode()
     characters = np.frombuffer(text, np.uint8)
-    inside, bordered = (
-        np.uint64(0),
-        _ONE,
-    )  # whether a block begins in a cell of quotes, and where one may begin
+    # Whether a block begins in a cell of quotes, and where one may begin.
+    inside, bordered = np.uint64(0), _ONE
     for start in range(0, len(characters), _BLOCK):
         block = characters[start : start + _BLOCK]
         if len(block) < _BLOCK:  # the end of the text ends a cell

@@ -20,44 +20,10 @@ _DIGITS = re.compile(r"\s*\+?(\d{1,9})")
 _UNSHOWN = frozenset({"script", "style", "template"})
 #: Elements around or at which a text goes on in another line.
 _BREAKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "br",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
+    """
+    address article aside blockquote br dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 header
+    hr li main nav ol p pre section table tbody td tfoot th thead tr ul
+    """.split()  # noqa: SIM905 - a list of words
 )
 
 
