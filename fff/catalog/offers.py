@@ -128,6 +128,13 @@ class Table(Struct, frozen=True):
         lower = name.lower()
         return next((column for column in self.columns if column.name.lower() == lower), None)
 
+    def always_bound(self, name: str) -> bool:
+        """Whether every request for rows binds a column: then no row that comes has NULL there."""
+        wanted = name.lower()
+        required = (key.name.lower() for key in self.key_columns if key.require == "required")
+        keys = [{key.lower() for key in method.keys} for method in self.lookups]
+        return wanted in required or (not self.scans and bool(keys) and all(wanted in one for one in keys))
+
     def quals_beside(self, keys: Collection[str] = ()) -> Quals:
         """What requests for these key columns say on top of the keys."""
         known = {key.lower() for key in keys}

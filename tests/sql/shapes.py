@@ -50,8 +50,16 @@ def sources(rng: random.Random) -> Catalog:
     )
 
 
-def rows(rng: random.Random) -> dict[str, pa.Table]:
-    """A few rows of each table, with NULLs and duplicates."""
+def rows(rng: random.Random, reached: Catalog | None = None) -> dict[str, pa.Table]:
+    """A few rows of each table, with NULLs and duplicates; NULL is no key of what is reached by key alone."""
+    drawn = _rows(rng)
+    for declared in () if reached is None else reached.tables():
+        for key in filter(declared.always_bound, ("a", "b")):
+            drawn[declared.name] = drawn[declared.name].filter(pc.field(key).is_valid())
+    return drawn
+
+
+def _rows(rng: random.Random) -> dict[str, pa.Table]:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("s", pa.string())])
     return {
         name: pa.table(
@@ -198,14 +206,21 @@ class Writer:
             ]
         )
 
+    def equal(self, here, other) -> str:
+        """Two columns are equal, in most of the ways in which SQL can say so."""
+        left, right = self.column(here), self.column(other)
+        either = f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
+        rows = f"({left}, {left}) = ({right}, {self.column(other)})"
+        return self.rng.choice([*[f"{left} = {right}"] * 6, f"{left} <=> {right}", either, rows])
+
     def condition(self, here, outer, depth: int) -> str:
         roll = self.rng.random()
         if roll < 0.3:
             return self.simple(here)
         if roll < 0.45 and len(here) > 1:
-            return f"{self.column(here)} = {self.column(here)}"
+            return self.equal(here, here)
         if roll < 0.5 and outer:
-            return f"{self.column(here)} = {self.column(outer)}"
+            return self.equal(here, outer)
         if depth <= 0:
             return self.simple(here)
         if roll < 0.7:

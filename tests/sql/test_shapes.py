@@ -20,7 +20,8 @@ from fff.structs import replace
 def check(seed: int, spark: SparkEngine) -> str:
     """What became of a seed's statement; a wrong answer fails the test."""
     rng = random.Random(seed)
-    sources, data = shapes.sources(rng), shapes.rows(rng)
+    sources = shapes.sources(rng)
+    data = shapes.rows(rng, sources)
     sql = shapes.Writer(rng).statement()
     try:
         prepared = prepare(sql, sources)
@@ -63,7 +64,8 @@ def test_limits_anywhere(spark: SparkEngine) -> None:
     bounded = 0
     for seed in range(60):
         rng = random.Random(seed)
-        sources, data = shapes.sources(rng), shapes.rows(rng)
+        sources = shapes.sources(rng)
+        data = shapes.rows(rng, sources)
         writer = shapes.Writer(rng)
         one, other = (writer.select(1, [], want=1)[0] for _ in range(2))
         limit = f"LIMIT {rng.randint(0, 4)} {rng.choice(['', 'OFFSET 1'])}"
@@ -209,7 +211,7 @@ def test_constructs(spark: SparkEngine, sql: str) -> None:
             for name in shapes.NAMES
         ]
         for _ in range(2):
-            data = shapes.rows(rng)
+            data = shapes.rows(rng, catalog(*declared))
             try:
                 prepared = prepare(sql, catalog(*declared))
             except InfeasibleQuery:

@@ -252,7 +252,8 @@ def _query(rng: random.Random) -> str:
 def _judged(seed: int, spark: SparkEngine) -> Prepared | None:
     """The plan of a seed's statement, whose rows are those of Spark; None where Spark takes it for no query."""
     rng = random.Random(seed)
-    sources, data, sql = shapes.sources(rng), shapes.rows(rng), _query(rng)
+    sources = shapes.sources(rng)
+    data, sql = shapes.rows(rng, sources), _query(rng)
     try:
         prepared = prepare(sql, sources)
     except QueryError:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal as OneOf
 
-from fff.dataflow.plan.expressions import Column, Compare, Expr, columns_of
+from fff.dataflow.plan.expressions import And, Column, Compare, Expr, IsNull, Literal, Not, Or, columns_of
 from fff.errors import Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.predicates import Translator, constant_truth
 from fff.sql.binder.common_conjuncts import follows
 from fff.sql.binder.names import try_resolve
 from fff.sql.binder.spj_block import Condition, SourceBlock
+from fff.sql.scalars.coercion import BOOLEAN
 from fff.sql.scalars.typed import LeftToSparkError, may_fail
 from fff.sql.syntax.aggregates import own_nodes
 from fff.sql.syntax.literals import Constant, constant_of
@@ -54,7 +55,8 @@ def classify(block: SourceBlock) -> tuple[Conjunct, ...]:
     """
     conjuncts: list[Conjunct] = []
     for condition in block.conditions:
-        every = (_classify(block, condition), *_following(block, condition))
+        conjunct = _classify(block, condition)
+        every = (conjunct, *_equal_pairs(conjunct), *_following(block, condition))
         conjuncts += every if condition.on is None else (replace(one, on=condition.on) for one in every)
     return tuple(conjuncts)
 
@@ -85,6 +87,62 @@ def _following(block: SourceBlock, condition: Condition) -> Iterator[Conjunct]:
             yield replace(conjunct, reason=f"follows from {_cut(condition.text)}", derived=True)
 
 
+def _equal_pairs(conjunct: Conjunct) -> Iterator[Conjunct]:
+    """The equalities of columns that a condition on several comes to: `(a.k, a.s) = (b.k, b.s)`."""
+    for item in conjunct.expr.items if isinstance(conjunct.expr, And) else ():
+        if conjunct.where == "engine" and _equality(item):
+            yield replace(
+                conjunct,
+                where="equality",
+                reason=f"follows from {_cut(conjunct.text)}",
+                expr=item,
+                derived=True,
+            )
+
+
+def _truth(block: SourceBlock, condition: Condition, expr: Expr) -> Expr:
+    """A condition as comparisons that are true of the same rows, whatever it says of others: such bind keys and are sent along.
+
+    A Boolean column says that it is true. NULL-safe comparisons of a column that every request binds are equalities, in the words
+    of BI tools as well: `a = b OR (a IS NULL AND b IS NULL)`.
+    """
+    match expr:
+        case Column():
+            return Compare("=", expr, Literal(True, BOOLEAN))
+        case Not(item=Column() as column):
+            return Compare("=", column, Literal(False, BOOLEAN))
+        case Compare(op="<=>", left=left, right=right) if _has_value(block, condition, left, right):
+            return replace(expr, op="=")
+        case Or(items=items):
+            possible = [item for item in items if not _never(block, condition, item)]
+            if len(possible) == 1:
+                return _truth(block, condition, possible[0])
+    if isinstance(expr, And | Or):
+        return replace(expr, items=tuple(_truth(block, condition, item) for item in expr.items))
+    return expr
+
+
+def _never(block: SourceBlock, condition: Condition, expr: Expr) -> bool:
+    """Whether it asks for NULL in a column that has none."""
+    match expr:
+        case IsNull(item=item):
+            return _has_value(block, condition, item)
+        case And(items=items):
+            return any(_never(block, condition, item) for item in items)
+    return False
+
+
+def _has_value(block: SourceBlock, condition: Condition, *sides: Expr) -> bool:
+    """Whether one of these is a column that no row has as NULL where a condition stands; outer joins fill in NULLs behind it."""
+    for column in sides:
+        if not isinstance(column, Column) or column.alias in block.right.keys() - {condition.on}:
+            continue
+        table = condition.scope.relation(column.alias).table
+        if table.always_bound(table.columns[column.index].name):
+            return True
+    return False
+
+
 def _cut(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
@@ -103,6 +161,7 @@ def _classify(block: SourceBlock, condition: Condition) -> Conjunct:
         expr = translator.expression(condition.node)
         if may_fail(expr) and not columns_of(expr):
             raise LeftToSparkError("always fails")
+        expr = _truth(block, condition, expr)
     except LeftToSparkError as why:
         return _left(condition, str(why), _compared(block, condition))
     if not columns_of(expr):

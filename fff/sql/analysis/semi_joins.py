@@ -84,8 +84,7 @@ class Restrictions(Struct):
                 self._correlation(condition, query)
         elif not node.find(exp.Query):
             self._filter(scope, node, condition)
-            if isinstance(node, exp.EQ):
-                self._equality(scope, node, condition)
+            self._equality(scope, node, condition)
 
     def _filter(self, scope: SelectScope, node: Node, condition: ScopedCondition) -> None:
         resolved = [resolve(column, scope) for column in node.find_all(exp.Column)]
@@ -99,10 +98,7 @@ class Restrictions(Struct):
             self.filters[source].append(node)
 
     def _equality(self, scope: SelectScope, node: Node, condition: ScopedCondition) -> None:
-        sides = [plain(side, scope) for side in (node.this, node.expression)]
-        for one, other in (sides, sides[::-1]):
-            if one is None or other is None or one.others:
-                continue
+        for one, other in _equal(node, scope):
             if one.source in condition.restricted:
                 self._edge(one.source, one.index, other)
 
@@ -147,13 +143,10 @@ class Restrictions(Struct):
         visible = {source for source in scope.sources if not source.hidden}
         for inner in scope.conditions:
             always = scope.flat or inner.restricted >= visible  # no join further out does without it
-            if not always or not isinstance(inner.node, exp.EQ):
+            if not always or inner.node is None:
                 continue
-            sides = [plain(side, scope) for side in (inner.node.this, inner.node.expression)]
-            for one, other in (sides, sides[::-1]):
-                if one is None or other is None or one.others or other.source not in scope.sources:
-                    continue
-                if one.source in condition.restricted:
+            for one, other in _equal(inner.node, scope):
+                if other.source in scope.sources and one.source in condition.restricted:
                     self._edge(one.source, one.index, other)
 
     def _edge(self, source: Source, index: int, other: Found) -> None:
@@ -174,6 +167,18 @@ class Restrictions(Struct):
             apart = all(origin is not web for origin, _ in edge.origins or ())
             if apart and (edge.text is None or web not in edge.text.reads):
                 self.edges[web].append(replace(edge, index=at))
+
+
+def _equal(node: Node, scope: SelectScope) -> list[tuple[Found, Found]]:
+    """The two columns that a condition holds equal, either first whose values only that can have; NULL is none of them."""
+    if not isinstance(node, exp.EQ | exp.NullSafeEQ):
+        return []
+    one, other = (plain(side, scope) for side in (node.this, node.expression))
+    if one is None or other is None:
+        return []
+    if isinstance(node, exp.NullSafeEQ) and not (one.always_bound or other.always_bound):
+        return []
+    return [(first, second) for first, second in ((one, other), (other, one)) if not first.others]
 
 
 def plain(node: Node, scope: SelectScope) -> Found | None:

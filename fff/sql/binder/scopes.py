@@ -89,6 +89,14 @@ class Found(Struct, frozen=True):
         known = [part for part in parts if part is not None]
         return tuple(one for part in known for one in part) if len(known) == len(parts) else None
 
+    @property
+    def always_bound(self) -> bool:
+        """Whether every request for rows of its table binds it, so that it is never NULL, wherever the table stands."""
+        source = self.source
+        if source.table is None or source.nullable or self.others:
+            return False
+        return source.table.always_bound(source.table.columns[self.index].name)
+
 
 #: `local`: a name the SELECT itself makes. `unknown`: some source in reach has columns that cannot be told.
 #: `nowhere`: no source in reach has it.
