@@ -207,11 +207,13 @@ class Writer:
         )
 
     def equal(self, here, other) -> str:
-        """Two columns are equal, in most of the ways in which SQL can say so."""
-        left, right = self.column(here), self.column(other)
+        """Two columns are equal, in most of the ways in which SQL can say so; rows of columns only where the types are known."""
+        left, right, more = self.column(here), self.column(other), self.column(other)
         either = f"({left} = {right} OR ({left} IS NULL AND {right} IS NULL))"
-        rows = f"({left}, {left}) = ({right}, {self.column(other)})"
-        return self.rng.choice([*[f"{left} = {right}"] * 6, f"{left} <=> {right}", either, rows])
+        ways = [*[f"{left} = {right}"] * 6, f"{left} <=> {right}", either]
+        if {one.rpartition(".")[2] for one in (left, right, more)} <= {"a", "b"}:
+            ways.append(f"({left}, {left}) = ({right}, {more})")
+        return self.rng.choice(ways)
 
     def condition(self, here, outer, depth: int) -> str:
         roll = self.rng.random()
