@@ -36,7 +36,8 @@ def environment(**changes: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in ("NO_COLOR", "COLUMNS", "LINES", "FFF_SOURCES")
     }
-    path = os.pathsep.join(str(ROOT / part) for part in ("", "cli", "sources"))
+    own = [str(ROOT / part) for part in ("", "cli", "sources")]
+    path = os.pathsep.join([*own, *filter(None, [os.environ.get("PYTHONPATH")])])
     return kept | {"PYTHONPATH": path, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"} | changes
 
 

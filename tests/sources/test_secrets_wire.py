@@ -196,7 +196,8 @@ async def test_headers_with_secrets_stay_on_the_host(serve: Serve, read: Read) -
     assert "Authorization" not in there.headers
 
 
-async def test_a_server_does_not_choose_who_we_are(serve: Serve, read: Read) -> None:
+@pytest.mark.parametrize("auth", ["bearer", "query"])
+async def test_a_server_does_not_choose_who_we_are(serve: Serve, read: Read, auth: str) -> None:
     async def handler(asked: web.Request) -> web.Response:
         here = f"http://evil:pw@{asked.host}"
         if asked.path == "/r":
@@ -206,9 +207,10 @@ async def test_a_server_does_not_choose_who_we_are(serve: Serve, read: Read) -> 
         return web.json_response({"items": [{"id": 2}]})
 
     server = await serve(handler)
-    reader = read(text(server.url, "bearer"), KEY="geheim")
+    reader = read(text(server.url, auth), KEY="geheim")
     assert await reader.scan("t") == [{"id": 1}, {"id": 2}]
-    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer geheim"] * 3
+    ours = "Bearer geheim" if auth == "bearer" else None
+    assert [asked.headers.get("Authorization") for asked in server.asked] == [ours] * 3
 
 
 @pytest.mark.parametrize(

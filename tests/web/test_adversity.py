@@ -42,16 +42,21 @@ def test_what_expands_to_nothing_is_bounded_too() -> None:
 
 
 async def test_an_endless_body_ends_at_the_cap(serve: Serve, client: WebClient) -> None:
+    sent = 0
+
     async def handler(asked: web.Request) -> web.StreamResponse:
+        nonlocal sent
         answer = web.StreamResponse()
         await answer.prepare(asked)
         while True:
             await answer.write(b" " * 10_000)
+            sent += 10_000
 
     server = await serve(handler)
     with pytest.raises(SourceError, match="larger than 100,000 bytes") as caught:
         await client.request(Request(server.url, policy=HostPolicy(max_body=100_000)), meter=AccessMeter())
     assert caught.value.attempts == 1
+    assert sent < 50_000_000, "little more than what lies in between"
 
 
 async def test_a_body_that_trickles_is_given_up_on(serve: Serve, client: WebClient) -> None:
