@@ -229,6 +229,21 @@ async def test_what_a_paginator_does_not_read_is_seen(
     assert not reader.meter.warnings
 
 
+@pytest.mark.parametrize(
+    "paginator", ["auto", "single_page", "header_link", "{type: json_link, next_url_path: elsewhere}"]
+)
+@pytest.mark.parametrize(("last", "whole"), [("6", False), ("1", True), ("x", True), ("", True)])
+async def test_a_link_to_the_last_page_alone_tells_that_there_are_more(
+    serve: Serve, read: Read, paginator: str, last: str, *, whole: bool
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"data": page(0)}, headers={"Link": f'</r?page={last}>; rel="last"'})
+
+    reader = read(spec(await serve(answer), paginator=paginator))
+    assert len(await reader.scan("t")) == 10
+    assert bool(reader.truncated) is not whole
+
+
 @pytest.mark.parametrize("words", [{"total": 57}, {"count": 57}, {"pages": 57}, {"data": []}])
 async def test_of_a_single_page_a_number_alone_may_be_anything(
     serve: Serve, read: Read, words: dict[str, Any]

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_more
-from fff_sources.http.paging.links import link_next, speaks_of_next
+from fff_sources.http.paging.links import last_page, link_next, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, Chained, CutShortError, PageAnswer, PaginationError, Told
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath
 from fff_sources.http.templates import text_of
@@ -108,6 +108,8 @@ class AutoPaginator(Chained):
         """What says that there is more."""
         if speaks_of_next(answer.headers.get("link", "")):
             return "Link header"  # one that can be read was followed
+        if (last := last_page(answer.headers.get("link", ""), answer.url)) is not None:
+            return f"page {last} is the last by the Link header"
         if not self._followed:
             return more.hint(self._received)
         # The pages have ended, unless the last one says otherwise; a total is compared with what came of all.

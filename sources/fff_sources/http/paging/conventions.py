@@ -148,6 +148,12 @@ SPOKEN: Final = re.compile(
     r"(?:.*\D)?\d[\d,]*\s*(?:-|\u2013|to|through)\s*(\d[\d,]*)\s+(?:out\s+)?of\s+(?:about\s+)?(\d[\d,]*)\b.*|(?:\w+\s+)?\d+-(\d+)/(\d+)",
     re.IGNORECASE,
 )
+#: `Showing 10 of 37`: how many records came, and how many there are.
+SHOWN: Final = re.compile(
+    r"(?:(?:now )?(?:showing|displaying|viewing|returned|returning)|results?|records?|items?|rows?|entries)\s*:?\s+(?:the\s+)?(?:first\s+)?"
+    r"\d[\d,]*\s+(?:[a-z]+\s+)?(?:out\s+)?of\s+(?:about\s+)?(\d[\d,]*)\b.*",
+    re.IGNORECASE,
+)
 #: `page 1 of 4`, and `1/4` under the name of a page: the same of pages.
 SPOKEN_PAGE: Final = re.compile(r"(?:(page)\s+)?(\d+)\s*(?:of|/)\s*(\d+)", re.IGNORECASE)
 
@@ -162,8 +168,10 @@ PAGE: Final[Mapping[str, str | None]] = {
     "pageno": None,
     "pageindex": None,
 }
-#: The same of Spring, where a number of pages stands beside.
-PAGE_BESIDE_PAGES: Final[Mapping[str, str | None]] = {"number": "page"}
+#: The same, of Spring, say, where a number of pages stands beside.
+PAGE_BESIDE_PAGES: Final[Mapping[str, str | None]] = {"number": "page", "current": "page"}
+#: A number under the second name is the last page's where the first one stands beside.
+PAGES_BESIDE: Final = (("current", "last"), ("currentpage", "last"))
 #: The place of the first record, where answers tell it under the name of the parameter that asks for it ->
 #: what the first record of all has.
 OFFSETS: Final[Mapping[str, int]] = {"offset": 0, "skip": 0, "start": 0, "startAt": 0, "startIndex": 1}

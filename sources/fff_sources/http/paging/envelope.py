@@ -215,7 +215,12 @@ class _Words:
 
     def _pages(self) -> tuple[str, int] | None:
         member = self._first(conventions.PAGES, _is_number)
-        return None if member is None else (member[1], number(member[2]) or 0)
+        if member is not None:
+            return member[1], number(member[2]) or 0
+        for _, members in self._objects:
+            if (told := _last_page(members)) is not None:
+                return told
+        return None
 
     def _more(self) -> tuple[str, bool] | None:
         left = self._first(conventions.LEFT, _is_number)
@@ -332,6 +337,7 @@ class _Words:
                 total = None if isinstance(value, float) and not sure else _total(name, value, members)
                 if total is not None:
                     ranked.append((rank if sure else 0, total))
+        ranked += [(0, total) for _, name, value in self._all() if (total := _shown(name, value)) is not None]
         certain = max((one for one in ranked if one[0]), key=lambda one: one[0], default=None)
         unsure = [total for rank, total in ranked if not rank]
         return certain and certain[1], max(unsure, key=lambda total: total.rows, default=None)
@@ -340,7 +346,9 @@ class _Words:
         for container, members in self._objects:
             if container in conventions.JSON_HEADERS:
                 continue  # whose parameter has any name
-            counted = any(conventions.PAGES.fullmatch(normal(name)) for name in members)
+            counted = any(conventions.PAGES.fullmatch(normal(name)) for name in members) or _last_page(
+                members
+            )
             known = {**conventions.PAGE, **(conventions.PAGE_BESIDE_PAGES if counted else {})}
             for name, value in members.items():
                 if normal(name) in known and (value is FIRST_UNTOLD or number(value) is not None):
@@ -364,6 +372,16 @@ class _Words:
         return None
 
 
+def _last_page(members: Mapping[str, object]) -> tuple[str, int] | None:
+    """The number of the last page, where that of this one stands beside."""
+    words = {normal(name): name for name in members}
+    for this, last in conventions.PAGES_BESIDE:
+        if this in words and last in words and number(members[words[this]]) is not None:
+            pages = number(members[words[last]])
+            return None if pages is None else (words[last], pages)
+    return None
+
+
 def says_estimate(members: Mapping[str, object], word: str) -> bool:
     """Whether a total with that name is no more than an estimate, by its name or by what stands beside it."""
     if "approx" in normal(word) or "estimat" in normal(word):
@@ -383,6 +401,14 @@ def _rank(word: str) -> int:
         return _CERTAIN_TOTAL
     plain = conventions.PLAIN_TOTALS
     return len(plain) - plain.index(word) if word in plain else 0
+
+
+def _shown(name: str, value: object) -> Total | None:
+    """What a sentence says of the number of records."""
+    if not isinstance(value, str) or len(value) > _LONGEST_SENTENCE:
+        return None
+    match = conventions.SHOWN.fullmatch(value.strip())
+    return None if match is None else Total(name, number(match[1]) or 0)
 
 
 def _total(name: str, value: object, members: Mapping[str, object]) -> Total | None:

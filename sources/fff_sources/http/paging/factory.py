@@ -11,7 +11,7 @@ from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.cursors import CursorPaginator
 from fff_sources.http.paging.envelope import PagingHints, mentions_more, told_more
-from fff_sources.http.paging.links import is_yes, speaks_of_next
+from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
 from fff_sources.http.spec import spec
@@ -192,8 +192,9 @@ def _led(endpoint: spec.Endpoint, answer: PageAnswer, more: PagingHints) -> str 
     """What says that a page follows, in the body or in the Link header."""
     paginator = endpoint.paginator
     read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
-    linked = not read and speaks_of_next(answer.headers.get("link", ""))
-    return more.leads_on() or ("Link header" if linked and not more.says_no else None)
+    header = "" if read or more.says_no else answer.headers.get("link", "")
+    linked = speaks_of_next(header) or last_page(header, answer.url) is not None
+    return more.leads_on() or ("Link header" if linked else None)
 
 
 def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:

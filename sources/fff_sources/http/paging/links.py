@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urljoin
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
+from fff_sources.http.paging import conventions
 from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, PaginationError, Told, TotalAt
 from fff_sources.http.response.jsonpath import JsonPath
 
@@ -114,6 +115,21 @@ def link_next(header: str) -> str | None:
     """The target of rel="next" in a Link header (RFC 8288), or None."""
     link = _link_of(header, "next") if header else None
     return None if link is None else link[0]
+
+
+def last_page(header: str, url: str) -> int | None:
+    """The number of the page that rel="last" in a Link header leads to, where it is behind the one at `url`."""
+    link = _link_of(header, "last") if header else None
+    if link is None:
+        return None
+    try:
+        there, here = (dict(parse_qsl(urlsplit(one).query)) for one in (urljoin(url, link[0]), url))
+    except ValueError:
+        return None
+    for name in conventions.PAGE_PARAMS:
+        if name in there and there[name].isdecimal() and here.get(name, "1").isdecimal():
+            return int(there[name]) if int(there[name]) > int(here.get(name, "1")) else None
+    return None
 
 
 def _link_of(header: str, relation: str) -> tuple[str, dict[str, str]] | None:
