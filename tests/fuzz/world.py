@@ -51,8 +51,8 @@ from tests.fuzz.wishes import random_wishes
 
 #: What no source has answered: a scan is said to stall for as long as it does, whatever it has already sent.
 OF_NO_ANSWER = (Route, TimePassed, Prioritize, ScanStalled)
-#: Steps after which what sources have answered is heard, even where routing goes first: time and wishes may make more
-#: work for ever, and no server's answer is kept from the eddy for ever.
+#: Steps after which what sources have answered is heard, even where routing goes first or one of them is starved: time and
+#: wishes may make more work for ever, and no server's answer is kept from the eddy for ever.
 PATIENT_STEPS = 100
 MAX_STEPS = 60_000  # far above what any generated instance needs: reaching it means livelock
 TRACE_SHOWN = 80
@@ -293,7 +293,7 @@ class _World:
         ready: list[object] = [key for key, scan in self.scans.items() if self.scan_ready(scan)]
         ready += [request for request, answer in self.answers.items() if not answer.cancelled]
         ready += [] if self.wake_at is None else [self.wake_at]
-        if self.starved is not None:
+        if self.starved is not None and self.since_answer < PATIENT_STEPS:
             ready = [item for item in ready if not self.is_starved(item)] or ([] if work else ready)
         return ready if ready and self.run.bias == "route-last" else work + ready
 
