@@ -75,9 +75,10 @@ def by_fff(form: str, body: bytes) -> int:
     reader = BodyDecoder(BodyFormat(form, selector), RecordDecoder(columns, "fail"))
     origin, meter = Origin("bench", "t", URL), AccessMeter()
 
-    def read(answer: Response, line: int = 0) -> int:
+    def read(answer: Response, line: int = 0, lines: int | None = None) -> int:
         return sum(
-            block.rows.num_rows for block in reader.blocks(answer, meter=meter, origin=origin, line=line)
+            block.rows.num_rows
+            for block in reader.blocks(answer, meter=meter, origin=origin, line=line, lines=lines)
         )
 
     whole = Response(200, {}, body, URL)
@@ -98,10 +99,10 @@ def by_fff(form: str, body: bytes) -> int:
         receiving = asyncio.create_task(receive())
         rows = 0
         async for piece in arrivals.whole_pieces(answer):
-            rows += read(piece.response, piece.line)
+            rows += read(piece.response, piece.line, piece.lines)
         await receiving
         rest = arrivals.rest(whole)
-        return rows + read(rest.response, rest.line)
+        return rows + read(rest.response, rest.line, rest.lines)
 
     return asyncio.run(arriving())
 

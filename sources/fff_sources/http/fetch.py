@@ -380,6 +380,7 @@ class Reading(Struct, dict=True):
             origin=self._origin(piece.response.url),
             fill=self.fill,
             line=piece.line,
+            lines=piece.lines,
             sound=piece.sound,
             missed=self.declared,
             opened=opened,

@@ -96,13 +96,20 @@ class _Part(Struct, frozen=True):
     array: Raw | bytes = b""
     lines: bytes | None = None
     before: int = 0
+    ends: int | None = None  # of lines, where they were counted
     counted: int | None = None  # of the source's own records, where these were made of them
     rows: Batch | None = None  # where they have been read
     ragged: int = 0  # rows beside them that are none
 
     def records(self) -> Raw | bytes:
         """A JSON array, which lines make if each is sound."""
-        return self.array if self.lines is None else array_of(self.lines)
+        return self.array if self.lines is None else array_of(self.lines.strip())
+
+    @property
+    def records_of_lines(self) -> int:
+        """How many records the lines are, if each is one."""
+        assert self.lines is not None, "an array has none"
+        return self.ends if self.ends is not None else newlines(self.lines) + 1
 
     @property
     def large(self) -> bool:
@@ -220,13 +227,14 @@ class BodyDecoder:
         origin: Origin,
         fill: Mapping[str, object] | None = None,
         line: int = 0,
+        lines: int | None = None,
         sound: bool = False,
         missed: bool = False,
         opened: Opened | None = None,
     ) -> Iterator[DecodedBlock]:
         """The records of an answer, in order; `line` is how many lines stand before a part of one. Raises SourceError for a malformed body or a bad record.
 
-        `sound`: quotes are known to stand around whole cells; `missed`: the meter is to tell of columns that
+        `lines`: how many end in the part, where they were counted; `sound`: quotes are known to stand around whole cells; `missed`: the meter is to tell of columns that
         no record has anything for; `opened`: the answer, where it is open.
         """
         if is_blank(answer.body):
@@ -239,7 +247,7 @@ class BodyDecoder:
                 yield self._parquet(answer.body)
             else:
                 opened = opened or self.open(answer)
-                for part in self._parts(opened, line):
+                for part in self._parts(opened, line, lines):
                     counted = part.counted
                     for some, rows, count in self._read(part, meter, origin, fill):
                         if missed and rows.num_rows:
@@ -267,7 +275,7 @@ class BodyDecoder:
                 if rows is None:
                     rows = self._decoder.fast(text, fill or {}, lines=part.lines is not None)
             # As many as lines: else one is broken, which need not show where it goes on in the next one.
-            if rows is not None and (part.lines is None or rows.num_rows == newlines(part.lines) + 1):
+            if rows is not None and (part.lines is None or rows.num_rows == part.records_of_lines):
                 yield part, rows, rows.num_rows
                 return
         for records in part.arrays():
@@ -344,9 +352,10 @@ class BodyDecoder:
         for part in self._parts(opened, line):
             yield from part.arrays()
 
-    def _parts(self, opened: Opened, line: int) -> Iterator[_Part]:
+    def _parts(self, opened: Opened, line: int, lines: int | None = None) -> Iterator[_Part]:
         if self._form.name == "ndjson":
-            yield _Part(lines=opened.text.strip(), before=line)
+            text = opened.text if lines is not None else opened.text.strip()
+            yield _Part(lines=text, before=line, ends=lines)
             return
         records = self._records(opened)
         if self._form.columnar:

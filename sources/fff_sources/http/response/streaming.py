@@ -40,11 +40,13 @@ class Piece(Struct, frozen=True):
     """Some whole lines of a body, as an answer of their own.
 
     `line` is how many stand before them; of CSV, whose records are told by their place, how many pieces do,
-    the header for one. `sound`: quotes stand around whole cells of it.
+    the header for one. `lines`: how many they are, where they were counted. `sound`: quotes stand around whole
+    cells of it.
     """
 
     response: Response
     line: int
+    lines: int | None = None
     sound: bool = False
 
 
@@ -178,7 +180,7 @@ class Arriving:
             if head is None:
                 return None
             self._header, self._head = data[: head[0]], data[: head[1]]
-            self._let_go(data, head[1])
+            self._let_go(data, head[1], 1)
         for size in (4 * PIECE, self._waits):
             data = self._first(size)
             if self._csv and not self._encloses_cells(data):
@@ -186,10 +188,10 @@ class Arriving:
                 return None
             end = last_row_end(data, self._comment) if self._csv else data.rfind(b"\n") + 1
             if end:
-                piece = self._piece(
-                    data if end == len(data) else memoryview(data)[:end], self.url, sound=self._csv
-                )
-                self._let_go(data, end)
+                part = data if end == len(data) else memoryview(data)[:end]
+                lines = None if self._csv else newlines(data, end)
+                piece = self._piece(part, self.url, lines, sound=self._csv)
+                self._let_go(data, end, lines or 1)
                 self.pieces += 1
                 return piece
         return None
@@ -214,18 +216,20 @@ class Arriving:
         text = data if self._comment is None else uncommented(data, self._comment)
         return enclose_cells(text, self._delimiter)
 
-    def _let_go(self, data: bytes, count: int) -> None:
-        """So many bytes of `data`, the first that waits, are in pieces."""
-        self._line += 1 if self._csv else newlines(data, count)
+    def _let_go(self, data: bytes, count: int, lines: int) -> None:
+        """So many bytes of `data`, the first that waits, are in pieces, and count as so many lines."""
+        self._line += lines
         self._handed += count
         self._waits -= count
         self._waiting[0] = data[count:]
         if not self._waiting[0]:
             self._waiting.popleft()
 
-    def _piece(self, lines: bytes | memoryview, url: str, *, sound: bool = False) -> Piece:
-        body = lines if isinstance(lines, bytes) and not self._header else b"".join((self._header, lines))
-        return Piece(Response(200, self._headers, body, url), self._line, sound)
+    def _piece(
+        self, part: bytes | memoryview, url: str, lines: int | None = None, *, sound: bool = False
+    ) -> Piece:
+        body = part if isinstance(part, bytes) and not self._header else b"".join((self._header, part))
+        return Piece(Response(200, self._headers, body, url), self._line, lines, sound)
 
 
 def unpacked(file: BinaryIO) -> Iterator[bytes]:
