@@ -10,16 +10,21 @@ from typing import Any
 
 import pytest
 
+from fff.catalog import ScanMethod, Table
 from fff.federation import RunOptions
 from fff.functions.declared import PythonFunction
-from fff.schema import BOUND, WITHIN
+from fff.schema import BOUND, WITHIN, Field
 from fff.sql.analysis.soundness import bounds_of, causes_among, doubts_of
+from fff.sql.binder.build_scopes import read_queries
 from fff.sql.syntax.parse import parse_statement
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, LEFT, lookup_only, mixed, oracle, random_site, two
 from tests.engine.site import Site, access, federated, rows_of, run, until
 from tests.sampling import every
+from tests.sql.planner_fakes import catalog, table
 from tests.web.serving import Serve
+
+CATALOG = catalog(*(table(f"web.{name}", "a int, b int", scans=1) for name in "rst"))
 
 
 @pytest.mark.parametrize(
@@ -70,16 +75,34 @@ from tests.web.serving import Serve
             {"t": ["a subquery that stands for a value", "aggregates"]},
         ),
         (
-            "WITH k AS (SELECT count(*) AS a FROM r), m AS (SELECT a FROM k JOIN s) SELECT * FROM m LEFT JOIN t",
+            "WITH k AS (SELECT count(*) AS a FROM r), m AS (SELECT k.a FROM k JOIN s) SELECT * FROM m LEFT JOIN t",
             {"r": ["aggregates"], "t": ["LEFT JOIN"]},
         ),
     ],
 )
 def test_what_may_be_wrong_where_a_table_lacks_rows(sql: str, expected: dict[str, list[str]]) -> None:
-    doubts = doubts_of(parse_statement(sql).tree)
+    doubts = doubts_of(read_queries(parse_statement(sql), CATALOG))
     found = {name: list(causes_among(doubts, [f"web.{name}"])) for name in "rst"}
     assert {name: causes for name, causes in found.items() if causes} == expected
     assert causes_among(doubts, ["other.x"]) == ()
+
+
+def test_a_table_is_known_by_what_it_is_not_by_its_name() -> None:
+    """Of two sources with a table of one name, and of files, whose names have dots."""
+    tables = catalog(
+        *(table(f"{name}.t", "a int", scans=1) for name in ("one", "other")),
+        Table("local", "x.csv", (Field.of("a", "int"),), scans=(ScanMethod("x.csv"),)),
+    )
+
+    def causes(sql: str, lacking: str) -> tuple[str, ...]:
+        return causes_among(doubts_of(read_queries(parse_statement(sql), tables)), [lacking])
+
+    sql = "SELECT x.a FROM one.t x LEFT JOIN other.t y ON x.a = y.a"
+    assert causes(sql, "one.t") == ()
+    assert causes(sql, "other.t") == ("LEFT JOIN",)
+    for name in ("`x.csv`", "local.`x.csv`", "LOCAL.`X.csv`"):
+        assert causes(f"SELECT avg(a) FROM {name}", "local.x.csv") == ("aggregates",)
+        assert causes(f"SELECT a FROM one.t EXCEPT SELECT a FROM {name}", "local.x.csv") == ("EXCEPT",)
 
 
 DOUBTFUL = [
@@ -164,7 +187,7 @@ async def test_keys_that_a_stop_left_unread_are_missing(serve: Serve, tmp_path: 
     ],
 )
 def test_what_aggregates_over_too_few_rows_say(sql: str, columns: str, *, rows: bool) -> None:
-    bounds = bounds_of(parse_statement(sql).tree)
+    bounds = bounds_of(read_queries(parse_statement(sql), CATALOG))
     assert bounds is not None
     signs = {"certain": "=", "at_least": ">=", "at_most": "<=", "unknown": "?"}
     assert ([signs[one] for one in bounds.columns], bounds.rows) == (columns.split(), rows)
@@ -184,7 +207,7 @@ def test_what_aggregates_over_too_few_rows_say(sql: str, columns: str, *, rows: 
     ],
 )
 def test_no_bound_rests_on_rows_that_may_be_wrong(sql: str, void: str) -> None:
-    bounds = bounds_of(parse_statement(sql).tree)
+    bounds = bounds_of(read_queries(parse_statement(sql), CATALOG))
     assert bounds is not None
     assert {name for name in "rt" if causes_among(bounds.doubts, [f"web.{name}"])} == {void}
 
@@ -201,7 +224,7 @@ def test_no_bound_rests_on_rows_that_may_be_wrong(sql: str, void: str) -> None:
     ],
 )
 def test_some_statements_give_no_bounds(sql: str) -> None:
-    bounds = bounds_of(parse_statement(sql).tree)
+    bounds = bounds_of(read_queries(parse_statement(sql), CATALOG))
     assert bounds is None or "unknown" in bounds.columns
 
 
@@ -334,7 +357,7 @@ async def test_totals_bound_counts_from_above(
 def test_how_much_one_more_row_raises_an_aggregate(
     sql: str, mentions: int | None, gains: tuple[int | None, ...]
 ) -> None:
-    bounds = bounds_of(parse_statement(sql).tree)
+    bounds = bounds_of(read_queries(parse_statement(sql), CATALOG))
     assert bounds is not None
     assert (bounds.mentions, bounds.gains) == (mentions, gains)
 

@@ -8,12 +8,15 @@ over rows that are some of the complete answer's, counts and maxima can only ris
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
+from fff.catalog import Table
+from fff.sql.binder.scopes import QueryTree, SelectScope, Source
 from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
 from fff.sql.syntax.statement import Node, arg, exp, filled, keyword, operands
-from fff.structs import Struct, field, replace
+from fff.structs import Struct, replace
 
 _AS_VALUE = "a subquery that stands for a value"
 _FIRST_ROWS = "ORDER BY with LIMIT"
@@ -22,17 +25,21 @@ _ORDERS = ("order", "sort", "cluster")
 _OUTER = {"LEFT": (False, True), "RIGHT": (True, False), "FULL": (True, True)}
 
 
-#: For each mention of a table, as written and in lower case: what makes rows wrong where the table lacks some.
+#: For each table that a statement reads, by its name in lower case: what makes rows wrong where it lacks some.
 Doubts: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+#: In the place of a name: of whatever table.
+_ANY = "*"
+#: The SELECTs of a statement, by the `id` of their nodes.
+_Scopes: TypeAlias = Mapping[int, SelectScope]
 
 
-def doubts_of(tree: Node, *, joined: bool = False) -> Doubts:
+def doubts_of(tree: QueryTree, *, joined: bool = False) -> Doubts:
     """What in a statement may make rows wrong, by the tables that are not read in full. What is not understood is doubted.
 
     `joined`: the eddy runs all of its joins, which never takes a row for absent that may be missing.
     """
-    walk = _Walk(joined=joined)
-    walk.query(tree, _Scope())
+    walk = _Walk(tree, joined=joined)
+    walk.query(tree.root.node, _Place())
     return tuple(dict.fromkeys((name, causes) for name, causes in walk.mentions if causes))
 
 
@@ -71,9 +78,9 @@ class AnswerBounds(Struct, frozen=True):
         return tuple(None if one is None else one * rows for one in self.gains)
 
 
-def bounds_of(tree: Node) -> AnswerBounds | None:
+def bounds_of(tree: QueryTree) -> AnswerBounds | None:
     """The bounds that a statement's partial answer gives; None where it does not aggregate, or too much besides."""
-    select = tree
+    select = tree.root.node
     while isinstance(select, exp.Subquery | exp.Paren):
         select = select.this
     if not isinstance(select, exp.Select) or [*_changes_rows(select)] != ["aggregates"]:
@@ -93,8 +100,8 @@ def bounds_of(tree: Node) -> AnswerBounds | None:
         names = {column.name.lower() for column in item.find_all(exp.Column) if not column.table}
         if bounds[place] == "certain" and names & risky:
             bounds[place] = "unknown"
-    walk = _Walk(joined=False, outermost=select)
-    walk.query(tree, _Scope())
+    walk = _Walk(tree, joined=False, outermost=select)
+    walk.query(tree.root.node, _Place())
     first = arg(select, "limit") is not None or arg(select, "offset") is not None
     ordered = arg(select, "order") is not None or arg(select, "sort") is not None
     rows = arg(select, "having") is None and not (first and ordered)
@@ -103,7 +110,7 @@ def bounds_of(tree: Node) -> AnswerBounds | None:
         _gain(item) if bound == "at_least" else None
         for item, bound in zip(select.expressions, bounds, strict=True)
     )
-    mentions = _mentions(select, {}, outermost=True)
+    mentions = _mentions(select, walk.scopes, outermost=True)
     return AnswerBounds(
         tuple(bounds), rows, doubts, gains, mentions if mentions == len(walk.mentions) else None
     )
@@ -165,16 +172,11 @@ _FEWER = frozenset({"expressions", "from", "where", "with", "distinct"})
 _OUTERMOST = frozenset({"group", "having", "order", "limit", "offset"})
 
 
-def _mentions(node: Node, named: Mapping[str, Node], *, outermost: bool = False) -> int | None:
+def _mentions(node: Node, scopes: _Scopes, *, outermost: bool = False) -> int | None:
     """How many tables a query reads, each row of which is one of its rows at most; None where that is not certain."""
     node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
-    clause = arg(node, "with")
-    if isinstance(clause, exp.Expr):
-        if clause.args.get("recursive"):
-            return None
-        named = {**named, **{one.alias.lower(): one.this for one in clause.expressions}}
     if isinstance(node, exp.Union) and filled(node) <= {"this", "expression", "distinct", "with"}:
-        sides = [_mentions(side, named) for side in (node.this, node.expression)]
+        sides = [_mentions(side, scopes) for side in (node.this, node.expression)]
         return None if None in sides else sum(one for one in sides if one is not None)
     if not isinstance(node, exp.Select) or filled(node) - (_FEWER | _OUTERMOST if outermost else _FEWER):
         return None
@@ -182,15 +184,13 @@ def _mentions(node: Node, named: Mapping[str, Node], *, outermost: bool = False)
         return None
     if not outermost and not all(map(is_row_wise, node.expressions)):
         return None
-    origin = arg(node, "from")
-    source = origin.this if isinstance(origin, exp.Expr) else None
-    if isinstance(source, exp.Subquery) and filled(source) <= {"this", "alias"}:
-        return _mentions(source, named)
-    if not isinstance(source, exp.Table) or filled(source) - {"this", "db", "alias"}:
+    sources = scopes[id(node)].sources if id(node) in scopes else []
+    if len(sources) != 1 or filled(sources[0].node) - {"this", "db", "alias"}:
         return None
-    inner = None if source.db else named.get(source.name.lower())
-    rest = {name: one for name, one in named.items() if one is not inner}
-    return 1 if inner is None else _mentions(inner, rest)
+    [source] = sources
+    if source.query is None:
+        return None if source.table is None else 1
+    return None if source.query.recursive else _mentions(source.query.node, scopes)
 
 
 def _is_natural(node: Node) -> bool:
@@ -219,166 +219,144 @@ def causes_among(doubts: Doubts, incomplete: Collection[str]) -> tuple[str, ...]
     Nothing: every row of the partial answer is one of the complete answer.
     """
     lacking = {name.lower() for name in incomplete}
-    among = [cause for name, causes in doubts if _names(name, lacking) for cause in causes]
+    among = [cause for name, causes in doubts if lacking and name in {*lacking, _ANY} for cause in causes]
     return tuple(dict.fromkeys(among))
 
 
-def _names(written: str, lacking: Collection[str]) -> bool:
-    """Whether a table of the statement is one of these; the source may be left out."""
-    return written in lacking or any(full.rpartition(".")[2] == written for full in lacking)
+def _name_of(table: Table) -> str:
+    """What a table is called in `Doubts`; one that a query makes has no source."""
+    return table.full_name.lower() if table.source else table.name.lower()
 
 
-class _Scope(Struct, frozen=True):
-    """Where a part of the statement stands: what makes its rows doubtful, and the WITH queries it can name."""
+class _Place(Struct, frozen=True):
+    """Where a part of the statement stands: what makes its rows doubtful."""
 
     causes: tuple[str, ...] = ()
-    named: Mapping[str, tuple[Node, _Scope]] = field(default_factory=dict)
     first: bool = False  # only the first of its rows are taken
 
-    def because(self, *causes: str) -> _Scope:
+    def because(self, *causes: str) -> _Place:
         return replace(self, causes=(*self.causes, *causes))
 
 
 class _Walk:
-    """Goes through a statement and notes for each mention of a table what its missing rows would make wrong."""
+    """Goes through a statement and notes for each table that it reads what its missing rows would make wrong."""
 
-    def __init__(self, *, joined: bool, outermost: Node | None = None) -> None:
+    def __init__(self, tree: QueryTree, *, joined: bool, outermost: Node | None = None) -> None:
+        self.scopes: _Scopes = {id(scope.node): scope for scope in tree.scopes}
         self._by_eddy = joined
         # What it says of many rows in one, and which rows it leaves out, is no matter.
         self._outermost = outermost
-        self.mentions: list[tuple[str, tuple[str, ...]]] = []  # table as written, in lower case
+        self._within: list[Node] = []  # the queries around, where a recursive one may name itself
+        self.mentions: list[tuple[str, tuple[str, ...]]] = []
 
-    def query(self, node: Node, scope: _Scope) -> None:
+    def query(self, node: Node, place: _Place) -> None:
         """A query, in brackets or not."""
-        scope = self._with(node, scope)
         bounded = any(arg(node, name) is not None for name in ("limit", "offset"))
         ordered = any(arg(node, name) is not None for name in _ORDERS)
         # Rows of a query in FROM come in its order: `SELECT * FROM (SELECT a FROM r ORDER BY a) LIMIT 2`.
-        if ordered and (scope.first or (bounded and node is not self._outermost)):
-            scope = scope.because(_FIRST_ROWS)
-        scope = replace(scope, first=scope.first or bounded)
+        if ordered and (place.first or (bounded and node is not self._outermost)):
+            place = place.because(_FIRST_ROWS)
+        place = replace(place, first=place.first or bounded)
         match node:
             case exp.Subquery() | exp.Paren():
-                self._source(node, scope)
+                self.query(node.this, place)
             case exp.SetOperation():
-                self.query(node.this, scope)
-                right = scope.because("EXCEPT") if isinstance(node, exp.Except) else scope
+                self.query(node.this, place)
+                right = place.because("EXCEPT") if isinstance(node, exp.Except) else place
                 self.query(node.expression, right)
-            case exp.Select():
-                self._select(node, scope)
+            case exp.Select() if id(node) in self.scopes:
+                self._select(node, self.scopes[id(node)], place)
             case exp.Values():
-                self._value(node, scope)
+                self._value(node, place)
             case _:
-                self._anything(node, scope.because(f"a query of kind {node.key.upper()}"))
+                self.mentions.append((_ANY, (*place.causes, f"a query of kind {node.key.upper()}")))
 
-    def _with(self, node: Node, scope: _Scope) -> _Scope:
-        clause = arg(node, "with")
-        for one in clause.expressions if isinstance(clause, exp.Expr) else ():
-            # A query that names itself finds what has its name outside.
-            scope = replace(scope, named={**scope.named, one.alias.lower(): (one.this, scope)})
-        return scope
-
-    def _select(self, node: Node, scope: _Scope) -> None:
+    def _select(self, node: Node, scope: SelectScope, place: _Place) -> None:
         if node is not self._outermost:
-            scope = scope.because(*_changes_rows(node))
-        origin = arg(node, "from")
-        sources = [origin.this] if isinstance(origin, exp.Expr) else []
-        self._joined(sources, _nodes(node, "joins"), scope)
-        for lateral in _nodes(node, "laterals"):
-            self._value(lateral, scope)
+            place = place.because(*_changes_rows(node))
+        causes = {} if self._by_eddy else _causes_of_joins(scope)
+        for source in scope.sources:
+            self._source(source, place.because(*causes.get(source, ())))
+        for join in scope.joins:
+            condition = join.node.args.get("on")
+            if condition is not None:
+                whole = self._by_eddy or join.kind in {"inner", "semi"}
+                (self._condition if whole else self._value)(condition, place)
         for clause in ("where", "having", "qualify"):
             condition = arg(node, clause)
             if isinstance(condition, exp.Expr):
-                self._condition(condition.this, scope)
+                self._condition(condition.this, place)
         for part in (*node.expressions, *_clauses(node, ("group", "order", "sort", "windows"))):
-            self._value(part, scope)
+            self._value(part, place)
 
-    def _joined(self, first: list[Node], joins: list[Node], scope: _Scope) -> None:
-        """What stands in FROM: each source with what the joins around it make of its missing rows."""
-        sources = [(source, scope) for source in first]
-        for join in joins:
-            side, kind = keyword(join, "side"), keyword(join, "kind")
-            right = scope
-            if self._by_eddy:
-                pass
-            elif kind == "ANTI":
-                right = scope.because("ANTI JOIN")
-            elif kind != "SEMI" and side in _OUTER:
-                before, after = _OUTER[side]
-                cause = f"{side} JOIN"
-                right = scope.because(cause) if after else scope
-                sources = [(one, held.because(cause) if before else held) for one, held in sources]
-            sources.append((join.this, right))
-            condition = join.args.get("on")
-            if condition is not None:
-                if self._by_eddy:
-                    self._condition(condition, scope)
-                elif kind == "ANTI" or (side in _OUTER and kind != "SEMI"):
-                    self._value(condition, scope)
-                else:
-                    self._condition(condition, scope)
-        for source, held in sources:
-            self._source(source, held)
+    def _source(self, source: Source, place: _Place) -> None:
+        """One element of FROM."""
+        if source.node.args.get("pivots"):
+            place = place.because("PIVOT")
+        if source.table is not None:
+            self.mentions.append((_name_of(source.table), place.causes))
+        elif source.query is None:
+            self._value(source.node, place)
+        elif not any(one is source.query.node for one in self._within):
+            self._within.append(source.query.node)
+            self.query(source.query.node, place)
+            self._within.pop()
 
-    def _source(self, node: Node, scope: _Scope) -> None:
-        """One element of FROM, with the joins that brackets hold together with it."""
-        joins = _nodes(node, "joins")
-        if joins:
-            bare = node.copy()
-            bare.set("joins", None)
-            self._joined([bare], joins, scope)
-            return
-        if node.args.get("pivots"):
-            scope = scope.because("PIVOT")
-        match node:
-            case exp.Table() if isinstance(node.this, exp.Func):
-                self._value(node.this, scope)
-            case exp.Table():
-                self._table(node, scope)
-            case exp.Subquery() | exp.Paren() if isinstance(node.this, exp.Table):
-                self._source(node.this, scope)
-            case exp.Subquery() | exp.Paren() | exp.Lateral() if isinstance(node.this, exp.Query):
-                self.query(node.this, scope)
-            case _:
-                self._value(node, scope)
-
-    def _table(self, node: exp.Table, scope: _Scope) -> None:
-        name = node.name.lower()
-        if node.db:
-            self.mentions.append((f"{node.db.lower()}.{name}", scope.causes))
-        elif name in scope.named:
-            inner, outside = scope.named[name]
-            self.query(inner, replace(scope, causes=(*scope.causes, *outside.causes), named=outside.named))
-        else:
-            self.mentions.append((name, scope.causes))
-
-    def _condition(self, node: Node, scope: _Scope, *, wanted: bool = True) -> None:
+    def _condition(self, node: Node, place: _Place, *, wanted: bool = True) -> None:
         """A condition that rows must meet; `wanted` False: must fail to meet."""
         node = node.unnest()
         match node:
             case exp.And() | exp.Or():
                 for part in operands(node):
-                    self._condition(part, scope, wanted=wanted)
+                    self._condition(part, place, wanted=wanted)
             case exp.Not():
-                self._condition(node.this, scope, wanted=not wanted)
+                self._condition(node.this, place, wanted=not wanted)
             case exp.Exists() if isinstance(node.this, exp.Query):
-                self.query(node.this, scope if wanted else scope.because("NOT EXISTS"))
+                self.query(node.this, place if wanted else place.because("NOT EXISTS"))
             case exp.In() if isinstance(node.args.get("query"), exp.Query):
-                self._value(node.this, scope)
-                self.query(cast("Node", node.args["query"]), scope if wanted else scope.because("NOT IN"))
+                self._value(node.this, place)
+                self.query(cast("Node", node.args["query"]), place if wanted else place.because("NOT IN"))
             case _:
-                self._value(node, scope)
+                self._value(node, place)
 
-    def _value(self, node: Node, scope: _Scope) -> None:
+    def _value(self, node: Node, place: _Place) -> None:
         """An expression: rows that its subqueries lack may change it either way."""
-        held = scope.because(_AS_VALUE)
+        held = place.because(_AS_VALUE)
         for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
             if isinstance(part, exp.Query):
                 self.query(part, held)
 
-    def _anything(self, node: Node, scope: _Scope) -> None:
-        for table in node.find_all(exp.Table):
-            self._table(table, scope)
+
+def _causes_of_joins(scope: SelectScope) -> dict[Source, list[str]]:
+    """By source of FROM: what the joins around it make of rows that it lacks."""
+    causes: dict[Source, list[str]] = defaultdict(list)
+    behind: dict[Source, list[Source]] = defaultdict(list)  # semi and anti joins, what they hide
+    for join in scope.joins:
+        left, right = (_with_hidden(side, behind) for side in (join.left, join.right))
+        side, kind = keyword(join.node, "side"), keyword(join.node, "kind")
+        if kind in {"SEMI", "ANTI"}:
+            behind[join.left[0]] += right
+        cause, lacking = _cause_of(side, kind, left, right)
+        for source in lacking:
+            causes[source].append(cause)
+    return causes
+
+
+def _cause_of(
+    side: str, kind: str, left: Sequence[Source], right: Sequence[Source]
+) -> tuple[str, Sequence[Source]]:
+    """How a join is called that makes rows wrong where some sources lack theirs; and these."""
+    if kind == "ANTI":
+        return "ANTI JOIN", right
+    if kind == "SEMI" or side not in _OUTER:
+        return "", ()
+    before, after = _OUTER[side]
+    return f"{side} JOIN", [*(left if before else ()), *(right if after else ())]
+
+
+def _with_hidden(sources: Sequence[Source], behind: Mapping[Source, Sequence[Source]]) -> list[Source]:
+    """The sources of a side of a join, with those that semi and anti joins in it hide."""
+    return [one for source in sources for one in (source, *_with_hidden(behind.get(source, ()), behind))]
 
 
 def _changes_rows(select: Node) -> Iterator[str]:
@@ -400,11 +378,6 @@ def _own(node: Node) -> Iterator[Node]:
         for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query))
         if not isinstance(part, exp.Query)
     )
-
-
-def _nodes(node: Node, name: str) -> list[Node]:
-    value = arg(node, name)
-    return list(value) if isinstance(value, list) else []
 
 
 def _clauses(node: Node, names: tuple[str, ...]) -> Iterator[Node]:

@@ -356,10 +356,10 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
         result = result.at(lambda place: written.origin(joined.text.origin(place)))
     # Calls of functions are tables by now, whose rows may be missing as those of any.
     read = expanded if result is None else joined
-    doubts = doubts_of(read.statement.tree, joined=result is not None)
+    doubts = doubts_of(read.tree, joined=result is not None)
     warnings = (*prepared.warnings, *_quoted_columns(statement, text.catalog))
     ordered = _is_ordered(statement)
-    bounds = bounds_of(expanded.statement.tree) if result is None else None
+    bounds = bounds_of(expanded.tree) if result is None else None
     return replace(
         prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, bounds=bounds, warnings=warnings
     )
