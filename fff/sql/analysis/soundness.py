@@ -39,7 +39,7 @@ def doubts_of(tree: QueryTree, *, joined: bool = False) -> Doubts:
     `joined`: the eddy runs all of its joins, which never takes a row for absent that may be missing.
     """
     walk = _Walk(tree, joined=joined)
-    walk.query(tree.root.node, _Place())
+    walk.query(tree.root.node, _Standing())
     return tuple(dict.fromkeys((name, causes) for name, causes in walk.mentions if causes))
 
 
@@ -101,7 +101,7 @@ def bounds_of(tree: QueryTree) -> AnswerBounds | None:
         if bounds[place] == "certain" and names & risky:
             bounds[place] = "unknown"
     walk = _Walk(tree, joined=False, outermost=select)
-    walk.query(tree.root.node, _Place())
+    walk.query(tree.root.node, _Standing())
     first = arg(select, "limit") is not None or arg(select, "offset") is not None
     ordered = arg(select, "order") is not None or arg(select, "sort") is not None
     rows = arg(select, "having") is None and not (first and ordered)
@@ -228,13 +228,13 @@ def _name_of(table: Table) -> str:
     return table.full_name.lower() if table.source else table.name.lower()
 
 
-class _Place(Struct, frozen=True):
+class _Standing(Struct, frozen=True):
     """Where a part of the statement stands: what makes its rows doubtful."""
 
     causes: tuple[str, ...] = ()
     first: bool = False  # only the first of its rows are taken
 
-    def because(self, *causes: str) -> _Place:
+    def because(self, *causes: str) -> _Standing:
         return replace(self, causes=(*self.causes, *causes))
 
 
@@ -249,79 +249,81 @@ class _Walk:
         self._within: list[Node] = []  # the queries around, where a recursive one may name itself
         self.mentions: list[tuple[str, tuple[str, ...]]] = []
 
-    def query(self, node: Node, place: _Place) -> None:
+    def query(self, node: Node, standing: _Standing) -> None:
         """A query, in brackets or not."""
         bounded = any(arg(node, name) is not None for name in ("limit", "offset"))
         ordered = any(arg(node, name) is not None for name in _ORDERS)
         # Rows of a query in FROM come in its order: `SELECT * FROM (SELECT a FROM r ORDER BY a) LIMIT 2`.
-        if ordered and (place.first or (bounded and node is not self._outermost)):
-            place = place.because(_FIRST_ROWS)
-        place = replace(place, first=place.first or bounded)
+        if ordered and (standing.first or (bounded and node is not self._outermost)):
+            standing = standing.because(_FIRST_ROWS)
+        standing = replace(standing, first=standing.first or bounded)
         match node:
             case exp.Subquery() | exp.Paren():
-                self.query(node.this, place)
+                self.query(node.this, standing)
             case exp.SetOperation():
-                self.query(node.this, place)
-                right = place.because("EXCEPT") if isinstance(node, exp.Except) else place
+                self.query(node.this, standing)
+                right = standing.because("EXCEPT") if isinstance(node, exp.Except) else standing
                 self.query(node.expression, right)
             case exp.Select() if id(node) in self.scopes:
-                self._select(node, self.scopes[id(node)], place)
+                self._select(node, self.scopes[id(node)], standing)
             case exp.Values():
-                self._value(node, place)
+                self._value(node, standing)
             case _:
-                self.mentions.append((_ANY, (*place.causes, f"a query of kind {node.key.upper()}")))
+                self.mentions.append((_ANY, (*standing.causes, f"a query of kind {node.key.upper()}")))
 
-    def _select(self, node: Node, scope: SelectScope, place: _Place) -> None:
+    def _select(self, node: Node, scope: SelectScope, standing: _Standing) -> None:
         if node is not self._outermost:
-            place = place.because(*_changes_rows(node))
+            standing = standing.because(*_changes_rows(node))
         causes = {} if self._by_eddy else _causes_of_joins(scope)
         for source in scope.sources:
-            self._source(source, place.because(*causes.get(source, ())))
+            self._source(source, standing.because(*causes.get(source, ())))
         for join in scope.joins:
             condition = join.node.args.get("on")
             if condition is not None:
                 whole = self._by_eddy or join.kind in {"inner", "semi"}
-                (self._condition if whole else self._value)(condition, place)
+                (self._condition if whole else self._value)(condition, standing)
         for clause in ("where", "having", "qualify"):
             condition = arg(node, clause)
             if isinstance(condition, exp.Expr):
-                self._condition(condition.this, place)
+                self._condition(condition.this, standing)
         for part in (*node.expressions, *_clauses(node, ("group", "order", "sort", "windows"))):
-            self._value(part, place)
+            self._value(part, standing)
 
-    def _source(self, source: Source, place: _Place) -> None:
+    def _source(self, source: Source, standing: _Standing) -> None:
         """One element of FROM."""
         if source.node.args.get("pivots"):
-            place = place.because("PIVOT")
+            standing = standing.because("PIVOT")
         if source.table is not None:
-            self.mentions.append((_name_of(source.table), place.causes))
+            self.mentions.append((_name_of(source.table), standing.causes))
         elif source.query is None:
-            self._value(source.node, place)
+            self._value(source.node, standing)
         elif not any(one is source.query.node for one in self._within):
             self._within.append(source.query.node)
-            self.query(source.query.node, place)
+            self.query(source.query.node, standing)
             self._within.pop()
 
-    def _condition(self, node: Node, place: _Place, *, wanted: bool = True) -> None:
+    def _condition(self, node: Node, standing: _Standing, *, wanted: bool = True) -> None:
         """A condition that rows must meet; `wanted` False: must fail to meet."""
         node = node.unnest()
         match node:
             case exp.And() | exp.Or():
                 for part in operands(node):
-                    self._condition(part, place, wanted=wanted)
+                    self._condition(part, standing, wanted=wanted)
             case exp.Not():
-                self._condition(node.this, place, wanted=not wanted)
+                self._condition(node.this, standing, wanted=not wanted)
             case exp.Exists() if isinstance(node.this, exp.Query):
-                self.query(node.this, place if wanted else place.because("NOT EXISTS"))
+                self.query(node.this, standing if wanted else standing.because("NOT EXISTS"))
             case exp.In() if isinstance(node.args.get("query"), exp.Query):
-                self._value(node.this, place)
-                self.query(cast("Node", node.args["query"]), place if wanted else place.because("NOT IN"))
+                self._value(node.this, standing)
+                self.query(
+                    cast("Node", node.args["query"]), standing if wanted else standing.because("NOT IN")
+                )
             case _:
-                self._value(node, place)
+                self._value(node, standing)
 
-    def _value(self, node: Node, place: _Place) -> None:
+    def _value(self, node: Node, standing: _Standing) -> None:
         """An expression: rows that its subqueries lack may change it either way."""
-        held = place.because(_AS_VALUE)
+        held = standing.because(_AS_VALUE)
         for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
             if isinstance(part, exp.Query):
                 self.query(part, held)

@@ -234,8 +234,9 @@ class BodyDecoder:
     ) -> Iterator[DecodedBlock]:
         """The records of an answer, in order; `line` is how many lines stand before a part of one. Raises SourceError for a malformed body or a bad record.
 
-        `lines`: how many end in the part, where they were counted; `sound`: quotes are known to stand around whole cells; `missed`: the meter is to tell of columns that
-        no record has anything for; `opened`: the answer, where it is open.
+        `lines`: how many end in the part, where they were counted; `sound`: quotes are known to stand around
+        whole cells; `missed`: the meter is to tell of columns that no record has anything for; `opened`: the
+        answer, where it is open.
         """
         if is_blank(answer.body):
             return

@@ -40,8 +40,8 @@ class Piece(Struct, frozen=True):
     """Some whole lines of a body, as an answer of their own.
 
     `line` is how many stand before them; of CSV, whose records are told by their place, how many pieces do,
-    the header for one. `lines`: how many they are, where they were counted. `sound`: quotes stand around whole
-    cells of it.
+    the header for one. `lines`: how many they are, where they were counted. `sound`: quotes stand around
+    whole cells of it.
     """
 
     response: Response
