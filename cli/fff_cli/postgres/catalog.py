@@ -319,7 +319,7 @@ def _rows(tables: Sequence[Table]) -> dict[str, list[dict[str, object]]]:
 
 
 def _schema(table: Table) -> str:
-    return table.full_name.rpartition(".")[0] or "public"
+    return table.source or "public"
 
 
 def _rows_of(table: Table, oid: int, space: int) -> Iterator[tuple[str, dict[str, object]]]:

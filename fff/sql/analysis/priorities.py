@@ -138,7 +138,7 @@ def _scope(block: BlockPlan) -> Scope:
     relations = []
     for ordinal, alias in enumerate(block.aliases):
         plan = block.tables[alias.table]
-        source, _, name = plan.name.rpartition(".")
+        source, _, name = plan.name.partition(".") if "." in plan.name else ("", "", plan.name)
         table = Table(source, name, plan.columns)
         relations.append(
             _Named(alias.name, table, ordinal, Span(0, 0), renamed=True, alone=uses[alias.table] == 1)
