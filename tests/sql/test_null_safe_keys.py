@@ -84,6 +84,8 @@ def test_they_bind(sql: str) -> None:
         "SELECT t.b, either.n FROM t JOIN either ON either.k <=> t.a",
         "SELECT t.b, v.n FROM t JOIN v ON NOT (v.k <=> t.a)",
         "SELECT n FROM flag WHERE k OR n = 'no'",
+        # An error is not spared.
+        "SELECT t.b, v.n FROM t JOIN v ON v.k = t.a OR (t.b / t.a > 1 AND v.k IS NULL AND t.a IS NULL)",
     ],
 )
 def test_others_do_not(sql: str) -> None:

@@ -114,7 +114,7 @@ def _truth(block: SourceBlock, condition: Condition, expr: Expr) -> Expr:
         case Compare(op="<=>", left=left, right=right) if _has_value(block, condition, left, right):
             return replace(expr, op="=")
         case Or(items=items):
-            possible = [item for item in items if not _never(block, condition, item)]
+            possible = [item for item in items if may_fail(item) or not _never(block, condition, item)]
             if len(possible) == 1:
                 return _truth(block, condition, possible[0])
     if isinstance(expr, And | Or):
