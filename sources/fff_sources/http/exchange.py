@@ -301,11 +301,13 @@ class _Asked:
         make = partial(self._request, ask, arriving)
         try:
             response = await exchange.pool.answer(make, exchange.policy, self.meter)
+            packed = None if response.status in planned.no_rows else access.endpoint.decode
+            if packed is not None and response.body:
+                response = exchange.unpacked(response, packed, access, planned)
+            if arriving is not None:
+                arriving.check(response)
         except BodyChangedError as error:
             raise SourceError(str(error), source=exchange.name, table=planned.table.name) from None
-        packed = None if response.status in planned.no_rows else access.endpoint.decode
-        if packed is not None and response.body:
-            response = exchange.unpacked(response, packed, access, planned)
         if access.words is not None and (failure := access.words.failure(response)) is not None:
             raise exchange.problem(failure, response, planned.table.name)
         return response

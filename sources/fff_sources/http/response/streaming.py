@@ -129,6 +129,12 @@ class Arriving:
         if self._waits >= PIECE:
             self._news.set()
 
+    def check(self, response: Response) -> None:
+        """Raises BodyChangedError where an answer has not even what was handed on: it took the place of one that broke off."""
+        least = self._handed if self._unpacked is None else 1
+        if self.pieces and (self._skip or len(response.body) < least):
+            raise BodyChangedError("the body was another, and shorter, when it was asked for again")
+
     async def whole_pieces(self, answer: asyncio.Future[Response]) -> AsyncGenerator[Piece]:
         """What can be read before the answer has ended; what is left over is in `rest`."""
         answer.add_done_callback(self._over)
