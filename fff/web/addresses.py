@@ -79,6 +79,16 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{parts.port or port_of(parts.scheme)}"
 
 
+def turns_to_get(req: Request, status: int, path: str) -> bool:
+    """Whether a redirect to a path leads to what a question has made, and not to where it is to be asked itself.
+
+    As browsers have it, 301 and 302 would too. But then a slash that was missing, or another host, costs a search its body,
+    and the list that a GET is given is taken for what was found.
+    """
+    elsewhere = path.rstrip("/") != urlsplit(req.url).path.rstrip("/")
+    return status == 303 or (status == 302 and req.method == "POST" and elsewhere)
+
+
 def port_of(scheme: str) -> int:
     """The port that a scheme means where a URL names none."""
     return 443 if scheme == "https" else 80

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsp
 from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.addresses import full_url, host_allowed, origin_of, port_of, without_user
+from fff.web.addresses import full_url, host_allowed, origin_of, port_of, turns_to_get, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
 from fff.web.gate.leased import LeaseLine
@@ -251,6 +251,7 @@ class WebClient:
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
             raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
         credentials, headers = req.credentials, req.headers
+        turned = turns_to_get(req, status, parts.path)
         if not (same or upgraded):
             if not host_allowed(target, req.policy.allowed_hosts):
                 raise _Failed(
@@ -259,7 +260,7 @@ class WebClient:
                     status=status,
                     hint="list the host under client.allowed_hosts if it belongs to the source",
                 )
-            if status in (307, 308) and self._tells_secrets(req):
+            if not turned and self._tells_secrets(req):
                 raise _Failed(
                     f"refused to send secrets to another host: {self.shown(target)}",
                     again=False,
@@ -274,7 +275,6 @@ class WebClient:
                 if pair[0] not in credentials.params
             ]
             target = urlunsplit(parts._replace(query=urlencode(kept, quote_via=quote)))
-        turned = status == 303 or (status in (301, 302) and req.method == "POST")
         return replace(
             req,
             url=target,

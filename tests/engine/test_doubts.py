@@ -182,7 +182,10 @@ async def test_keys_that_a_stop_left_unread_are_missing(serve: Serve, tmp_path: 
         ("SELECT count(*) AS n, n + 1, a FROM r GROUP BY a", ">= ? =", True),
         ("SELECT a, count(*) FROM r GROUP BY a HAVING count(*) > 1", "= >=", False),
         ("SELECT a, count(*) AS n FROM r GROUP BY a ORDER BY n LIMIT 2", "= >=", False),
+        ("SELECT a, count(*) AS n FROM r GROUP BY a CLUSTER BY a LIMIT 2", "= >=", False),
         ("SELECT a, count(*) AS n FROM r GROUP BY a LIMIT 2", "= >=", True),
+        ("SELECT max(struct(a, b)) AS m, m.a AS q FROM r", ">= ?", True),
+        ("SELECT named_struct('x', count(*)) AS s, s.x AS y, r.a FROM r GROUP BY r.a", "? ? =", True),
         ("WITH k AS (SELECT a FROM r UNION SELECT b FROM t) SELECT count(*) FROM k", ">=", True),
     ],
 )

@@ -121,6 +121,38 @@ async def test_a_body_that_is_another_the_second_time_is_an_error(serve: Serve, 
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])
+@pytest.mark.parametrize("second", ["a page in HTML", "fewer rows", "nothing", "absent"])
+async def test_a_second_answer_that_is_shorter_ends_nothing(
+    serve: Serve, read: Read, form: str, second: str
+) -> None:
+    """Of the first one rows have been handed on; what comes in its place has not even those."""
+    line = b"%d,x\n" if form == "csv" else b'{"n": %d, "word": "x"}\n'
+    body = (b"n,word\n" if form == "csv" else b"") + b"".join(line % n for n in range(300))
+    attempts = 0
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal attempts
+        attempts += 1
+        if attempts > 1:
+            texts = {"a page in HTML": b"<html>Please try again later</html>", "fewer rows": body[:-1500]}
+            status = {"nothing": 204, "absent": 404}.get(second, 200)
+            return web.Response(body=texts.get(second, b"")[:700], status=status)
+        answer = web.StreamResponse(headers={"Content-Length": str(len(body))})
+        await answer.prepare(request)
+        await answer.write(body[:1500])
+        await asyncio.sleep(0.05)
+        assert request.transport is not None
+        request.transport.close()
+        return answer
+
+    server = await serve(handler)
+    text = spec(server.url, form).replace("{t: {", "{t: {on_status: [{status_code: 404, action: empty}], ")
+    with pytest.raises(SourceError, match="another, and shorter, when it was asked for again"):
+        await read(text).scan("t")
+    assert attempts == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
 async def test_what_is_wrong_is_named_by_its_place_in_the_whole(serve: Serve, read: Read, form: str) -> None:
     good = [b"%d,x\n" % n if form == "csv" else b'{"n": %d, "word": "x"}\n' % n for n in range(100)]
     head = b"n,word\n" if form == "csv" else b""

@@ -347,6 +347,34 @@ async def test_an_allowed_host_is_followed_to_without_credentials(
     assert got.headers["Accept"] == "x/y"
 
 
+@pytest.mark.parametrize(
+    ("status", "place", "method"),
+    [
+        *((status, "/search/", "POST") for status in (301, 302, 307, 308)),
+        *((status, "/v2/find", "POST") for status in (301, 307, 308)),
+        (303, "/search/", "GET"),
+        (302, "/results/7", "GET"),
+    ],
+)
+async def test_a_question_that_was_posted_is_asked_where_it_is_redirected_to(
+    serve: Serve, make: Callable[..., WebClient], status: int, place: str, method: str
+) -> None:
+    """What a GET lists there, without the body, would be taken for what was found."""
+    asked: list[tuple[str, str, str]] = []
+
+    async def handler(one: web.Request) -> web.Response:
+        asked.append((one.method, one.path, await one.text()))
+        return (
+            web.Response(status=status, headers={"Location": place})
+            if one.path == "/search"
+            else web.Response()
+        )
+
+    server = await serve(handler)
+    await make().request(request(f"{server.url}/search", method="POST", json={"q": 1}), meter=AccessMeter())
+    assert asked[1:] == [(method, place, '{"q": 1}' if method == "POST" else "")]
+
+
 async def test_redirects_in_a_circle_end(serve: Serve, make: Callable[..., WebClient]) -> None:
     server = await serve(answers(web.Response(status=301, headers={"Location": "/"})))
     with pytest.raises(SourceError, match="more than 5 redirects"):

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, cast
 
 from fff.catalog import Table
+from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import QueryTree, SelectScope, Source
 from fff.sql.syntax.aggregates import has_aggregate, is_row_wise
 from fff.sql.syntax.statement import Node, arg, exp, filled, keyword, operands
@@ -97,13 +98,14 @@ def bounds_of(tree: QueryTree) -> AnswerBounds | None:
         if bound != "certain" and item.alias
     }
     for place, item in enumerate(select.expressions):
-        names = {column.name.lower() for column in item.find_all(exp.Column) if not column.table}
+        # What stands in front of a dot may be one of them, and its field what is named.
+        names = {parts_of(column)[0].name.lower() for column in item.find_all(exp.Column)}
         if bounds[place] == "certain" and names & risky:
             bounds[place] = "unknown"
     walk = _Walk(tree, joined=False, outermost=select)
     walk.query(tree.root.node, _Standing())
     first = arg(select, "limit") is not None or arg(select, "offset") is not None
-    ordered = arg(select, "order") is not None or arg(select, "sort") is not None
+    ordered = any(arg(select, name) is not None for name in _ORDERS)
     rows = arg(select, "having") is None and not (first and ordered)
     doubts = tuple((name, causes) for name, causes in walk.mentions if causes)
     gains = tuple(
