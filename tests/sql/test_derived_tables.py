@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 import shapes
 from hard_rows import CATALOG, DATA, bag
+from planner_fakes import catalog, table
 from random_derived import Writer
 
 from fff.errors import QueryError
@@ -56,6 +59,48 @@ APART = [
     "SELECT s FROM (SELECT s FROM r) TABLESAMPLE (50 PERCENT)",
 ]  # fmt: skip
 
+#: Tables of columns that are called as others' aliases and fields are.
+ALIKE = catalog(
+    table("w.t", "a int, x int, m decimal(10,2), arr array<struct<x:int>>", scans=1),
+    table("w.v", "k int, n int, x int", scans=1),
+    table("w.c", "t struct<k:int,a:int>, k int, n int", scans=1),
+    table("w.p", "k int, n int", lookups=("k",)),
+)
+ROWS = {
+    "t": [{"a": 1, "x": 10, "m": Decimal(1), "arr": [{"x": 1}, {"x": 2}]}, {"a": 2, "x": 7, "m": Decimal(2), "arr": [{"x": 4}]}],
+    "v": [{"k": 1, "n": 10, "x": 3}, {"k": 2, "n": 3, "x": 3}, {"k": 9, "n": 9, "x": 0}],
+    "c": [{"t": {"k": 1, "a": 9}, "k": 1, "n": 10}, {"t": {"k": 5, "a": 7}, "k": 7, "n": 7}, {"t": {"k": 5, "a": 2}, "k": 4, "n": 7}],
+    "p": [{"k": 1, "n": 1}, {"k": 2, "n": 2}, {"k": 2, "n": 7}],
+}  # fmt: skip
+FILLED = {
+    one.name: pa.Table.from_pylist(ROWS[one.name], pa.schema([(field.name, field.arrow) for field in one.columns]))
+    for one in ALIKE.tables()
+}  # fmt: skip
+
+#: An alias that means something else where a column of it is used: in a query, or as a variable.
+SHADOWED = {
+    "SELECT q.y FROM (SELECT a AS y, x AS z FROM t) q WHERE q.y IN (SELECT q.k FROM v q WHERE q.n = z)":
+        "SELECT `t #2`.a AS y FROM w.t AS `t #2` WHERE `t #2`.a IN (SELECT q.k FROM v q WHERE q.n = `t #2`.x)",
+    "WITH q AS (SELECT a AS y, x AS z FROM t) SELECT y FROM q WHERE NOT EXISTS (SELECT 1 FROM v q WHERE q.k = y AND q.n = z)":
+        "SELECT `t #2`.a AS y FROM w.t AS `t #2` WHERE NOT EXISTS (SELECT 1 FROM v q WHERE q.k = `t #2`.a AND q.n = `t #2`.x)",
+    "SELECT t.y FROM (SELECT a AS y, x AS z FROM t) t WHERE t.z IN (SELECT c.n FROM c WHERE c.k = y)":
+        "SELECT `t #2`.a AS y FROM w.t AS `t #2` WHERE `t #2`.x IN (SELECT c.n FROM c WHERE c.k = `t #2`.a)",
+    "SELECT t.y FROM (SELECT a AS y, x AS z FROM t) t WHERE t.z IN (SELECT v.n FROM v WHERE v.k = y)":
+        "SELECT t.a AS y FROM w.t AS t WHERE t.x IN (SELECT v.n FROM v WHERE v.k = t.a)",
+    "SELECT transform(q.arr, q -> q.x + y) AS r FROM (SELECT arr, x AS y FROM t) q":
+        "SELECT transform(`t #2`.arr, q -> q.x + `t #2`.x) AS r FROM w.t AS `t #2`",
+    "SELECT q.r FROM (SELECT transform(arr, q -> q.x + x) AS r FROM t) q":
+        "SELECT (transform(`t #2`.arr, q -> q.x + `t #2`.x)) AS r FROM w.t AS `t #2`",
+    "SELECT q.r FROM (SELECT transform(arr, e -> e.x + x) AS r FROM t) q":
+        "SELECT (transform(q.arr, e -> e.x + q.x)) AS r FROM w.t AS q",
+}  # fmt: skip
+#: A name that another table or a variable would take, whatever the alias.
+CAPTURED = [
+    "SELECT transform(t.arr, v -> v.x + n) AS r FROM t JOIN v ON v.k = t.a JOIN (SELECT k AS z FROM c) q ON q.z = v.k",
+    "SELECT t.a FROM t WHERE EXISTS (SELECT 1 FROM (SELECT k AS y FROM v) q WHERE q.y = a AND x > 8)",
+    "SELECT t.a, l.r FROM t, LATERAL (SELECT transform(array(named_struct('x', k)), t -> t.x + a) AS r FROM v WHERE v.k = t.a) l",
+]
+
 
 @pytest.mark.parametrize("sql", MERGED)
 def test_one_select_for_both(sql: str) -> None:
@@ -69,6 +114,18 @@ def test_one_select_for_both(sql: str) -> None:
 def test_what_is_more_than_a_choice_stays_with_spark(sql: str) -> None:
     text = merged(Rewritten(Edited.of(sql), CATALOG, {}))
     assert text is None or prepare(sql, CATALOG).upper is not None
+
+
+@pytest.mark.parametrize("sql", SHADOWED)
+def test_columns_are_named_so_that_nothing_else_takes_the_name(sql: str) -> None:
+    text = merged(Rewritten(Edited.of(sql), ALIKE, {}))
+    assert text is not None
+    assert text.sql == SHADOWED[sql]
+
+
+@pytest.mark.parametrize("sql", CAPTURED)
+def test_nothing_is_merged_where_no_name_would_do(sql: str) -> None:
+    assert merged(Rewritten(Edited.of(sql), ALIKE, {})) is None
 
 
 def test_what_fails_is_told_of_the_text_as_it_was_written() -> None:
@@ -110,3 +167,11 @@ def test_rows_are_those_of_spark(spark: SparkEngine) -> None:
 @pytest.mark.slow
 def test_rows_of_many_are_those_of_spark(spark: SparkEngine) -> None:
     assert alike(spark, random.SystemRandom().getrandbits(32), 300) > 150
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("sql", [*SHADOWED, *CAPTURED])
+def test_names_mean_what_they_mean_to_spark(spark: SparkEngine, sql: str) -> None:
+    expected, got = spark.run_over(sql, FILLED), shapes.Run(prepare(sql, ALIKE), FILLED, spark).result()
+    assert (got.column_names, bag(got)) == (expected.column_names, bag(expected))

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import has_generator, makes_rows, parts_of, qualifier_of
+from fff.sql.binder.names import has_generator, is_free, makes_rows, parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
@@ -153,7 +153,7 @@ class _Merge(Struct, frozen=True):
             not one.args.get("on") and not one.args.get("kind") for one in inner.node.args.get("joins") or ()
         )
         must(len(inner.sources) == 1 or (first and (not commas or len(scope.sources) == 1)))
-        aliases = _aliases(tree, source, inner)
+        aliases = _aliases(tree, scope, source, inner)
         changes = tuple(_changes(tree, inner, aliases))  # a lateral one names tables of both
         own = SelectText.of(tree.statement, inner)
         values = tuple(_values(tree, inner, own, aliases, changes))
@@ -228,7 +228,19 @@ class _Merge(Struct, frozen=True):
                     if not resolved.qualifiers and parts[0].name.lower() in self.scope.merged:
                         continue
                     must(not resolved.others)
+                    named = self._named(resolved.source)
+                    must(all(_means(one, node, scope, self.scope) for one in named))
                     yield edit(_span(parts, resolved), self._value(resolved.source, resolved.index))
+                elif not _is_within(resolved.source.scope, self.scope):
+                    must(parts[0].name.lower() not in visible or not _is_within(scope, self.scope))
+
+    def _named(self, source: Source) -> list[str]:
+        """What stands before the names of columns in what a column of a source is written as."""
+        if source is not self.source:
+            return [source.alias]
+        found = (resolve(node, self.inner) for node in self.inner.columns)
+        left = {one.source.alias for one in found if isinstance(one, Found)} if self.inner.outer else set()
+        return [*self.aliases.values(), *left]
 
     def _value(self, source: Source, index: int) -> str:
         return (
@@ -269,9 +281,46 @@ def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> 
     return edit(Span(span.end, span.end), f" AS {quote(name)}")
 
 
-def _aliases(tree: QueryTree, source: Source, inner: SelectScope) -> dict[Source, str]:
-    """Names for the inner tables that nothing else in the statement has."""
-    if len(inner.sources) == 1 and source.alias:
+def _is_within(at: SelectScope, scope: SelectScope) -> bool:
+    """Whether a SELECT is another one, or stands in it and may name its columns."""
+    return any(around.scope is scope for around in at.enclosing)
+
+
+def _means(name: str, node: Node, at: SelectScope, scope: SelectScope) -> bool:
+    """Whether a name before that of a column means a source of a SELECT where a node stands, in that or in a query inside.
+
+    There a variable, a source or a column of a query between may be called so.
+    """
+    lower = name.lower()
+    between: list[SelectScope] = []
+    for around in at.enclosing:
+        if around.scope is scope:
+            break
+        between.append(around.scope)
+    return is_free(name, node) and not any(
+        one.makes(lower)
+        or any(
+            source.answers_to([lower]) or source.names is None or source.index(lower) is not None
+            for source in one.sources
+        )
+        for one in between
+    )
+
+
+def _aliases(tree: QueryTree, scope: SelectScope, source: Source, inner: SelectScope) -> dict[Source, str]:
+    """Names for the inner tables that nothing else has, wherever they are used."""
+    uses = (
+        (node, at)
+        for at in tree.scopes
+        for node in at.columns
+        if at is not inner and isinstance(found := resolve(node, at), Found) and found.source is source
+    )
+    if (
+        len(inner.sources) == 1
+        and source.alias
+        and all(is_free(source.alias, node) for node in inner.columns)
+        and all(_means(source.alias, node, at, scope) for node, at in uses)
+    ):
         return {inner.sources[0]: source.alias}
     taken = {one.alias.lower() for one in tree.sources}
     aliases = {}
@@ -299,6 +348,7 @@ def _changes(tree: QueryTree, inner: SelectScope, aliases: dict[Source, str]) ->
         if not isinstance(resolved, Found) or resolved.others:
             raise KeptApartError
         must(resolved.source in aliases or (resolved.source.scope is inner.outer and resolved.source.alias))
+        must(is_free(aliases.get(resolved.source, resolved.source.alias), node))
         name = qualified(
             aliases.get(resolved.source, resolved.source.alias), _there(resolved.source.names)[resolved.index]
         )
