@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
-from planner_fakes import CATALOG, DEMO, refused_at
+import shapes
+from hard_rows import bag
+from planner_fakes import CATALOG, DEMO, EMPTY, refused_at
 
+from fff.spark.session import SparkEngine
 from fff.sql import prepare
+from fff.sql.analysis.rewritten import Rewritten
+from fff.sql.nested.lateral_views import without_lateral_views
+from fff.sql.syntax.source_map import Edited
 
 #: The query gives a name that it has from its left.
 SAME_NAMES = [
@@ -48,3 +55,27 @@ def test_a_later_table_does_not_make_a_key_ambiguous() -> None:
     query = "SELECT population FROM Demographics d WHERE d.zip = State"
     sql = f"SELECT q.population FROM FEC, LATERAL ({query}) q, FEC g WHERE g.id = FEC.id"
     assert any(block.bindings for block in prepare(sql, DEMO).blocks)
+
+
+#: Views of whose columns a function makes use, by the query in FROM that they become.
+VIEWED = {
+    "SELECT transform(n.items, i -> i.qty + e.x) AS r FROM n LATERAL VIEW explode(n.arr) e AS x":
+        "SELECT transform(n.items, i -> i.qty + n.x) AS r FROM (SELECT n.items, explode(n.arr) AS x FROM n) n",
+    "SELECT transform(n.items, n -> n.qty + e.x) AS r FROM n LATERAL VIEW explode(n.arr) e AS x": None,  # n is its variable
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", VIEWED)
+def test_a_column_of_a_view_does_not_become_a_field_of_a_variable(sql: str) -> None:
+    text = without_lateral_views(Rewritten(Edited.of(sql), CATALOG, {}))
+    assert (text and text.sql) == VIEWED[sql]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_functions_of_views_are_those_of_spark(spark: SparkEngine) -> None:
+    row = {"id": 1, "arr": [10, 20], "items": [{"sku": "a", "qty": 1}, {"sku": "b", "qty": 2}]}
+    data = {"n": pa.Table.from_pylist([row], EMPTY["n"].schema)}
+    for sql in VIEWED:
+        expected, got = spark.run_over(sql, data), shapes.Run(prepare(sql, CATALOG), data, spark).result()
+        assert bag(got) == bag(expected), sql

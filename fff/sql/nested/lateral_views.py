@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import Scope, makes_rows, parts_of
+from fff.sql.binder.names import Scope, is_free, makes_rows, parts_of
 from fff.sql.binder.scopes import Found, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import split
@@ -153,6 +153,8 @@ def _replaced(
         if not inside and resolved.qualifiers and resolved.source in (source, made):
             last = parts[resolved.qualifiers - 1]
             assert last is not None, "each part has its place"
+            if not is_free(source.alias, node):
+                return
             uses.append(edit(Span(place.start, last.end), quote(source.alias)))
     conditions = _conditions(text, scope, source)
     columns = [qualified(source.alias, name) for name in source.names or () if name in used]
