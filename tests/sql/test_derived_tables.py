@@ -101,6 +101,20 @@ CAPTURED = [
     "SELECT t.a, l.r FROM t, LATERAL (SELECT transform(array(named_struct('x', k)), t -> t.x + a) AS r FROM v WHERE v.k = t.a) l",
 ]
 
+#: Whole numbers that are columns, with the type that `m / c` has then: beside a decimal each has all digits of its type.
+NUMBERS = {
+    "3": "decimal(21,13)", "(-3)": "decimal(21,13)", "- 2147483648": "decimal(21,13)", "-(2147483648)": "decimal(31,23)",
+    "2147483648": "decimal(31,23)", "3L": "decimal(31,23)", "-3L": "decimal(31,23)", "3S": "decimal(16,8)", "3Y": "decimal(14,6)",
+    "CAST(3 AS BIGINT)": "decimal(31,23)", "1 + 2": "decimal(21,13)", "99999999999999999999": "decimal(31,23)", "3.0": "decimal(15,6)",
+}  # fmt: skip
+OF_NUMBERS = [
+    "SELECT q.m * q.c AS p, q.m / q.c AS d, q.m + c AS s, c FROM (SELECT m, 3 AS c FROM t) q",
+    "FROM t |> EXTEND 3 AS c |> SELECT m / c AS d",
+    "SELECT m / q.c AS e FROM t JOIN LATERAL (SELECT k, 3 AS c FROM v WHERE v.k = t.a) q",
+    "SELECT q.m / q.c AS e FROM (SELECT m, c FROM (SELECT m, 3L AS c FROM t) p) q UNION ALL SELECT m FROM t",
+    "SELECT q.m FROM (SELECT m, 3 AS c FROM t) q JOIN p ON p.k = q.c - 1",
+]
+
 
 @pytest.mark.parametrize("sql", MERGED)
 def test_one_select_for_both(sql: str) -> None:
@@ -126,6 +140,21 @@ def test_columns_are_named_so_that_nothing_else_takes_the_name(sql: str) -> None
 @pytest.mark.parametrize("sql", CAPTURED)
 def test_nothing_is_merged_where_no_name_would_do(sql: str) -> None:
     assert merged(Rewritten(Edited.of(sql), ALIKE, {})) is None
+
+
+def test_a_whole_number_of_a_query_has_the_type_of_a_column() -> None:
+    for written, kind in NUMBERS.items():
+        result = prepare(f"SELECT q.m / q.c AS d FROM (SELECT m, {written} AS c FROM t) q", ALIKE).result
+        assert result is not None, written
+        assert [field.type for field in result.fields] == [kind], written
+
+
+def test_a_parameter_of_a_query_has_the_type_of_a_column() -> None:
+    for value, kind in ((3, "decimal(21,13)"), (2**31, "decimal(31,23)"), (Decimal("3.0"), "decimal(15,6)")):
+        sql = "SELECT q.m / q.c AS d FROM (SELECT m, :n AS c FROM t) q"
+        result = prepare(sql, ALIKE, {"n": value}).result
+        assert result is not None
+        assert [field.type for field in result.fields] == [kind]
 
 
 def test_what_fails_is_told_of_the_text_as_it_was_written() -> None:
@@ -171,7 +200,17 @@ def test_rows_of_many_are_those_of_spark(spark: SparkEngine) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("sql", [*SHADOWED, *CAPTURED])
-def test_names_mean_what_they_mean_to_spark(spark: SparkEngine, sql: str) -> None:
+@pytest.mark.parametrize("sql", [*SHADOWED, *CAPTURED, *OF_NUMBERS])
+def test_names_and_numbers_are_those_of_spark(spark: SparkEngine, sql: str) -> None:
     expected, got = spark.run_over(sql, FILLED), shapes.Run(prepare(sql, ALIKE), FILLED, spark).result()
     assert (got.column_names, bag(got)) == (expected.column_names, bag(expected))
+    assert not any(map(pa.types.is_decimal, expected.schema.types)) or got.schema == expected.schema
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_numbers_of_queries_have_the_types_of_spark(spark: SparkEngine) -> None:
+    for written, kind in NUMBERS.items():
+        sql = f"SELECT q.m / q.c AS d FROM (SELECT m, {written} AS c FROM t) q"
+        precision, scale = map(int, kind[8:-1].split(","))
+        assert spark.run_over(sql, FILLED).schema.types == [pa.decimal128(precision, scale)], written

@@ -10,6 +10,7 @@ is evaluated twice that may differ, and nothing is counted, ordered or numbered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -23,6 +24,8 @@ from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, applied, edit
+from fff.sql.syntax.literals import constant_of
+from fff.sql.syntax.parameters.param_types import BigInt
 from fff.sql.syntax.statement import (
     Node,
     Statement,
@@ -41,6 +44,7 @@ _INNER = frozenset({"expressions", "from", "joins", "where"})
 _OUTER = _INNER | {"limit", "offset", "distinct", "hint", "with"}
 #: More are not merged: each is a reading of the whole statement.
 _MOST = 40
+_INTS = range(-(2**31), 2**31)
 
 T = TypeVar("T")
 
@@ -395,10 +399,27 @@ def _values(
             end -= statement.tokens[end - 1].token_type is TokenType.ALIAS
             span = statement.span(statement.token_at(span.start), end)
         first, end = statement.tokens_at(span)
+        written = applied(statement.sql, span, changes)
+        kind = _whole_number(statement, bare, written)
         yield (
             name or spark_name(bare, statement, (first, end), columns_of(statement, inner)),
-            f"({applied(statement.sql, span, changes)})",
+            f"CAST({written} AS {kind})" if kind else f"({written})",
         )
+
+
+def _whole_number(statement: Statement, node: Node, text: str) -> str | None:
+    """The type of a whole number as it is written: beside decimals it counts as a narrower one, which no column does."""
+    bare = node.unnest()
+    inner = bare.this if isinstance(bare, exp.Neg) else bare
+    if isinstance(inner, exp.Cast) and re.search(r"\d[ls]\b", text, re.IGNORECASE):
+        return {exp.DType.BIGINT: "BIGINT", exp.DType.SMALLINT: "SMALLINT"}.get(inner.to.this)
+    if not isinstance(inner, exp.Literal | exp.Placeholder):
+        return None
+    constant = constant_of(statement, bare)
+    if constant is None or constant.kind != "integer":
+        return None
+    big = isinstance(inner, exp.Placeholder) and isinstance(statement.params[inner.name], BigInt)
+    return "BIGINT" if big or constant.value not in _INTS else "INT"
 
 
 def _place(statement: Statement, source: Source, inner: SelectScope) -> Span:
