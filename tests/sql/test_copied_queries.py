@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from planner_fakes import catalog, table
 
-from fff.errors import InfeasibleQuery
+from fff.errors import InfeasibleQuery, QueryError
 from fff.sql import prepare
+from fff.sql.nested.repeatable import VARYING, is_repeatable
+from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 
 CATALOG = catalog(
     table("w.t", "id bigint, k bigint, s string", scans=1),
@@ -24,6 +29,9 @@ BOUND = [
 KEPT = [
     "WITH q AS (SELECT k FROM v LIMIT 2) SELECT count(*) FROM t JOIN q a ON a.k = t.k JOIN q b ON b.k = id",
     "WITH q AS (SELECT k, rand() r FROM v) SELECT count(*), max(r) FROM t LEFT JOIN q a USING (k) LEFT JOIN q b USING (k, r)",
+    "WITH q AS (SELECT k, uniform(0, 9) r FROM v) SELECT count(*) FROM t LEFT JOIN q a ON a.k = t.k LEFT JOIN q b ON b.k = t.id AND a.r = b.r",
+    "WITH q AS (SELECT k, shuffle(array(x, k)) r FROM v) SELECT count(*) FROM t LEFT JOIN q a ON a.k = t.k LEFT JOIN q b ON b.k = t.id AND a.r = b.r",
+    "WITH q AS (SELECT k, randstr(3) r FROM v) SELECT count(*) FROM t LEFT JOIN q a ON a.k = t.k LEFT JOIN q b ON b.k = t.id AND a.r = b.r",
     "WITH q AS (SELECT k, row_number() OVER (ORDER BY n) r FROM v) SELECT count(*) FROM t JOIN q a ON a.k = t.k JOIN q b ON b.k = id",
     "WITH q AS (SELECT k FROM v) SELECT count(*) FROM t LEFT JOIN q a ON a.k = t.k LEFT JOIN q b ON b.k > id",
     "WITH q AS (SELECT k FROM v), v AS (SELECT id k FROM t) SELECT count(*) FROM v JOIN q a USING (k) LEFT JOIN q b USING (k)",
@@ -43,3 +51,16 @@ def test_each_place_has_its_keys(sql: str) -> None:
 def test_what_may_differ_from_place_to_place_is_one_query(sql: str) -> None:
     with pytest.raises(InfeasibleQuery, match="nothing binds k"):
         prepare(sql, CATALOG)
+
+
+def test_every_function_of_spark_is_known_to_give_the_same_each_time_or_not() -> None:
+    different = set()
+    for name in SPARK_FUNCTIONS:
+        for arguments in ("", "a", "a, b", "a, b, c"):
+            with suppress(QueryError):
+                statement = parse_statement(f"SELECT {name}({arguments}) AS q FROM t")
+                different |= set() if is_repeatable(statement.tree) else {name}
+    refused = {"reflect", "java_method", "try_reflect"}
+    assert different | refused == VARYING
+    assert not is_repeatable(parse_statement("SELECT mine(a) FROM t").tree)
+    assert not is_repeatable(parse_statement("SELECT a FROM t TABLESAMPLE (1 ROWS)").tree)

@@ -115,6 +115,18 @@ OF_NUMBERS = [
     "SELECT q.m FROM (SELECT m, 3 AS c FROM t) q JOIN p ON p.k = q.c - 1",
 ]
 
+#: What would have another value at each use.
+RANDOM = [
+    "WITH q AS (SELECT k, rand() AS r FROM p) SELECT x.r = x.r AS same, x.k FROM t JOIN q x ON x.k = t.a",
+    "SELECT q.r <=> q.r AS same FROM (SELECT shuffle(array(a, x, 1, 2, 3, 4, 5, 6)) AS r FROM t) q",
+    "SELECT q.r = q.r AS same FROM (SELECT uniform(0, 1000000) + a AS r, a FROM t) q JOIN v ON v.k = q.a",
+    "SELECT q.r = q.r AS same FROM (SELECT randstr(9) AS r FROM t) q",
+    "SELECT *, q.r > 2 AS more FROM (SELECT uniform(0, 1) * 0 AS r FROM t) q",
+    "SELECT q.* FROM (SELECT uuid() = '' AS r FROM t) q",
+    "SELECT t.a, q.n FROM t LEFT JOIN (SELECT k, n FROM v WHERE rand() < 2) q ON q.k = t.a",
+    "SELECT q.k FROM (SELECT v.k FROM v JOIN c ON v.k = c.k WHERE rand() < 2) q",
+]
+
 
 @pytest.mark.parametrize("sql", MERGED)
 def test_one_select_for_both(sql: str) -> None:
@@ -155,6 +167,16 @@ def test_a_parameter_of_a_query_has_the_type_of_a_column() -> None:
         result = prepare(sql, ALIKE, {"n": value}).result
         assert result is not None
         assert [field.type for field in result.fields] == [kind]
+
+
+@pytest.mark.parametrize("sql", RANDOM)
+def test_random_values_are_computed_once(sql: str) -> None:
+    assert merged(Rewritten(Edited.of(sql), ALIKE, {})) is None
+
+
+def test_a_random_value_that_nothing_uses_keeps_nothing_apart() -> None:
+    sql = "SELECT q.k FROM t JOIN (SELECT k, rand() AS r FROM p) q ON q.k = t.a"
+    assert prepare(sql, ALIKE).upper is None
 
 
 def test_what_fails_is_told_of_the_text_as_it_was_written() -> None:
@@ -200,7 +222,7 @@ def test_rows_of_many_are_those_of_spark(spark: SparkEngine) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("sql", [*SHADOWED, *CAPTURED, *OF_NUMBERS])
+@pytest.mark.parametrize("sql", [*SHADOWED, *CAPTURED, *OF_NUMBERS, *RANDOM])
 def test_names_and_numbers_are_those_of_spark(spark: SparkEngine, sql: str) -> None:
     expected, got = spark.run_over(sql, FILLED), shapes.Run(prepare(sql, ALIKE), FILLED, spark).result()
     assert (got.column_names, bag(got)) == (expected.column_names, bag(expected))

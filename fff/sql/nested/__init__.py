@@ -14,6 +14,7 @@ Out: the text with names in the places of queries, and those queries planned.
     pipes            Pipes, as the SELECT that they mean
     pushed_conditions  What is said of queries in FROM, said inside of them as well
     query_tables     Queries that the engine answers, as tables that other blocks scan
+    repeatable       What comes to the same each time that it is computed
 
 The words are explained in docs/glossary.md.
 """

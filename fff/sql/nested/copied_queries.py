@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
 from fff.sql.nested.query_tables import brackets_of
+from fff.sql.nested.repeatable import is_repeatable
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, filled, identifier_span, quote
 
@@ -20,8 +21,8 @@ from fff.sql.syntax.statement import Node, Statement, TokenType, exp, filled, id
 _MOST = 20
 _LONGEST = 50_000
 _CLAUSES = frozenset({"expressions", "from", "joins", "where", "distinct"})
-#: What may give another value each time, or for another order of rows, or is not known.
-_OTHER = (exp.AggFunc, exp.Window, exp.Anonymous, exp.Rand, exp.Randn, exp.Uuid, exp.TableSample, exp.Lateral)
+#: What may give another value for another order of rows, or is not known.
+_OTHER = (exp.AggFunc, exp.Window, exp.Anonymous, exp.Lateral)
 
 
 def with_copies(text: Rewritten) -> Rewritten | None:
@@ -68,6 +69,7 @@ def _is_copied(tree: QueryTree, query: Query, later: set[str]) -> bool:
         and all(filled(scope.node) <= _CLAUSES for scope in scopes)
         and not query.limited
         and query.node.find(*_OTHER) is None
+        and is_repeatable(query.node)
     )
 
 

@@ -20,6 +20,7 @@ from fff.sql.binder.names import has_generator, is_free, makes_rows, parts_of, q
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
+from fff.sql.nested.repeatable import is_repeatable
 from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.aggregates import has_aggregate
@@ -133,7 +134,8 @@ class _Merge(Struct, frozen=True):
     text: SelectText
     own: SelectText
     aliases: dict[Source, str]  # of the tables of the inner SELECT, in the outer one
-    values: tuple[tuple[str, str], ...]  # the names of its columns, and what they are in the outer one
+    #: The names of its columns, and what they are in the outer one; None where each use would have another value.
+    values: tuple[tuple[str, str | None], ...]
     changes: tuple[Edit, ...]  # of the inner SELECT's names
 
     @classmethod
@@ -148,6 +150,8 @@ class _Merge(Struct, frozen=True):
         must(not any(map(has_generator, inner.node.expressions)))
         # What looks at several rows must not see those alone that the SELECT around it takes.
         must(not any(has_aggregate(one) or one.find(exp.Window) for one in inner.node.expressions))
+        choosing = (inner.node.args.get("where"), *(inner.node.args.get("joins") or ()))
+        must(all(is_repeatable(one) for one in choosing if one is not None))
         must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
         must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
@@ -184,7 +188,7 @@ class _Merge(Struct, frozen=True):
         theirs = [one for one in self.inner.sources if one.index(name) is not None]
         named = [value for known, value in self.values if known.lower() == name]
         must(len(theirs) == len(named) < 2)
-        must(not named or named[0].lower() == qualified(self.aliases[theirs[0]], name).lower())
+        must(not named or (named[0] or "").lower() == qualified(self.aliases[theirs[0]], name).lower())
 
     def edits(self) -> Iterator[Edit]:
         """What makes one SELECT of the two. Raises as `of` does."""
@@ -248,7 +252,7 @@ class _Merge(Struct, frozen=True):
 
     def _value(self, source: Source, index: int) -> str:
         return (
-            self.values[index][1]
+            _there(self.values[index][1])
             if source is self.source
             else qualified(source.alias, _there(source.names)[index])
         )
@@ -378,8 +382,8 @@ def _spread(items: Sequence[tuple[Node, Span]], count: int) -> list[tuple[Node, 
 
 def _values(
     tree: QueryTree, inner: SelectScope, own: SelectText, aliases: dict[Source, str], changes: Sequence[Edit]
-) -> Iterator[tuple[str, str]]:
-    """The names of the inner SELECT's columns, and what they are where it is gone."""
+) -> Iterator[tuple[str, str | None]]:
+    """The names of the inner SELECT's columns, and what they are where it is gone: nothing for what is random."""
     outputs, statement = _there(inner.outputs), tree.statement
     items = _spread(own.items, len(outputs))
     must(len(items) == len(outputs) or all(one.passed is not None for one in outputs))
@@ -401,9 +405,10 @@ def _values(
         first, end = statement.tokens_at(span)
         written = applied(statement.sql, span, changes)
         kind = _whole_number(statement, bare, written)
+        value = f"CAST({written} AS {kind})" if kind else f"({written})"
         yield (
             name or spark_name(bare, statement, (first, end), columns_of(statement, inner)),
-            f"CAST({written} AS {kind})" if kind else f"({written})",
+            value if is_repeatable(bare) else None,
         )
 
 
