@@ -276,6 +276,16 @@ def is_made(
     )
 
 
+def is_free(name: str, node: Node) -> bool:
+    """Whether a name at the place of a node is not that of a variable of a function around it, as `x` in `x -> x + 1` is."""
+    lower, at = name.lower(), node.parent
+    while at is not None:
+        if isinstance(at, exp.Lambda) and any(one.name.lower() == lower for one in at.expressions):
+            return False
+        at = at.parent
+    return True
+
+
 def qualifier_of(star: Node) -> list[str]:
     """What stands before a star, lower case; nothing for a star by itself."""
     return [part.name.lower() for part in parts_of(star)[:-1]]
