@@ -27,7 +27,20 @@ ROWS = {
         {"id": 2, "items": [{"q": 3, "n": 0, "z": 0}, {"q": 8, "n": 1, "z": 0}], "z": 5},
     ],
 }
+IN_LAMBDA = (
+    "SELECT l.id FROM l WHERE EXISTS (SELECT 1 FROM v WHERE v.k = l.id AND exists(l.items, {0} -> {0}.q = n))"
+)
+COUNTED = "SELECT l.id FROM l WHERE size(filter(l.items, {0} -> {0}.q > z)) IN (SELECT k FROM v)"
 WINDOW = "SELECT transform(t.arr, {0} -> {0}.x + x), count(*) OVER () AS n, t.x AS tx, v.x AS vx FROM t JOIN v USING (x)"
+
+
+@pytest.mark.parametrize("sql", [IN_LAMBDA, COUNTED])
+def test_no_alias_is_put_where_it_is_a_variable(sql: str) -> None:
+    owner = "v" if sql is IN_LAMBDA else "l"
+    prepared = prepare(sql.format(owner), TABLES)
+    assert prepared.upper is not None
+    assert "(SELECT" in prepared.upper.sql
+    assert prepare(sql.format("e"), TABLES).upper is None, "any other name is none"
 
 
 def test_a_table_is_called_otherwise_where_a_variable_has_its_name() -> None:
@@ -45,6 +58,8 @@ def test_a_table_is_called_otherwise_where_a_variable_has_its_name() -> None:
 @pytest.mark.parametrize(
     "sql",
     [
+        IN_LAMBDA.format("v"),
+        COUNTED.format("l"),
         WINDOW.format("t"),
         "SELECT t.x, max(size(transform(t.arr, t -> t.x + x))), max(v.x) FROM t JOIN v USING (x) GROUP BY t.x",
     ],

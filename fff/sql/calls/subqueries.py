@@ -17,7 +17,7 @@ from contextlib import suppress
 from fff.errors import QueryError, Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import is_free, parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
@@ -336,8 +336,10 @@ class _Meant(Struct, frozen=True):
             mine = meaning.source is source
             if last is None or not (mine or meaning.source.scope is self.scope):
                 return None
-            name = _column(meaning, alias if mine else meaning.source.alias)
-            edits.append(edit(Span(first.start, last.end), name))
+            owner = alias if mine else meaning.source.alias
+            if not is_free(owner, node):
+                return None
+            edits.append(edit(Span(first.start, last.end), _column(meaning, owner)))
         return edits
 
 
@@ -402,6 +404,8 @@ def _computed(
     for place, name in sorted(places, key=lambda one: 0 if one[0] is None else one[0].start):
         column = _any_column(name, scope)
         if column is None or column.source.scope is not scope or place is None:
+            return None
+        if not is_free(column.source.alias, name):
             return None
         text += [Span(at, place.start), _column(column)]
         at = place.end
