@@ -31,6 +31,7 @@ IN_LAMBDA = (
     "SELECT l.id FROM l WHERE EXISTS (SELECT 1 FROM v WHERE v.k = l.id AND exists(l.items, {0} -> {0}.q = n))"
 )
 COUNTED = "SELECT l.id FROM l WHERE size(filter(l.items, {0} -> {0}.q > z)) IN (SELECT k FROM v)"
+MEMBERS = "SELECT t.n FROM w t LEFT SEMI JOIN {} LEFT SEMI JOIN v ON t.k = v.k"
 WINDOW = "SELECT transform(t.arr, {0} -> {0}.x + x), count(*) OVER () AS n, t.x AS tx, v.x AS vx FROM t JOIN v USING (x)"
 
 
@@ -53,6 +54,14 @@ def test_a_table_is_called_otherwise_where_a_variable_has_its_name() -> None:
     assert "transform(t.arr, e -> e.x + t.x)" in plain.sql
 
 
+@pytest.mark.parametrize("first", ["c ON t.k = c.k", "c USING (k)"])
+def test_no_table_with_a_column_called_like_the_other_side_is_put_into_exists(first: str) -> None:
+    sql = MEMBERS.format(first)
+    blocks = prepare(sql, TABLES).blocks
+    conditions = [one.text for block in blocks for one in block.conjuncts]
+    assert "t.k = c.k" in conditions or prepare(sql, TABLES).upper is not None
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -62,6 +71,8 @@ def test_a_table_is_called_otherwise_where_a_variable_has_its_name() -> None:
         COUNTED.format("l"),
         WINDOW.format("t"),
         "SELECT t.x, max(size(transform(t.arr, t -> t.x + x))), max(v.x) FROM t JOIN v USING (x) GROUP BY t.x",
+        MEMBERS.format("c ON t.k = c.k"),
+        MEMBERS.format("c USING (k)"),
     ],
 )
 def test_the_rows_are_those_of_spark(sql: str, spark: SparkEngine) -> None:

@@ -171,8 +171,18 @@ def _exists(text: SelectText, scope: SelectScope, source: Source, join: Node) ->
         if scope.stars or len(pairs) != len(join.args.get("using") or ()):
             return  # in a star the columns of USING come first
         matched = [" AND ".join(f"{_column(left)} = {_column(right)}" for left, right in pairs)]
-    elif not all(isinstance(resolve(one, scope), Found) for one in node.find_all(exp.Column)):
-        return  # of two columns of a name it would be the inner one
+        outer = [left.source.alias for left, _ in pairs]
+    else:
+        meant = [(one, resolve(one, scope)) for one in node.find_all(exp.Column)]
+        if not all(isinstance(meaning, Found) for _, meaning in meant):
+            return  # of two columns of a name it would be the inner one
+        outer = [
+            parts_of(one)[0].name
+            for one, meaning in meant
+            if isinstance(meaning, Found) and meaning.source is not source
+        ]
+    if source.names is None or any(source.index(name) is not None for name in outer):
+        return  # which would be that column, and what follows a field of it
     start = first - 1
     while tokens[start].token_type in _SEMI_JOIN:
         start -= 1
