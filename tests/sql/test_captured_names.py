@@ -7,6 +7,7 @@ import pytest
 import shapes
 from planner_fakes import catalog, table
 
+from fff.errors import InfeasibleQuery
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 
@@ -60,6 +61,13 @@ def test_no_table_with_a_column_called_like_the_other_side_is_put_into_exists(fi
     blocks = prepare(sql, TABLES).blocks
     conditions = [one.text for block in blocks for one in block.conjuncts]
     assert "t.k = c.k" in conditions or prepare(sql, TABLES).upper is not None
+
+
+def test_a_subquery_that_makes_rows_is_no_single_value() -> None:
+    sql = "SELECT w.n FROM w WHERE w.k = (SELECT {} FROM v)"
+    assert prepare(sql.format("max(k)"), TABLES).blocks
+    with pytest.raises(InfeasibleQuery, match="nothing binds k"):
+        prepare(sql.format("explode(collect_set(k))"), TABLES)
 
 
 @pytest.mark.spark

@@ -17,7 +17,7 @@ from contextlib import suppress
 from fff.errors import QueryError, Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import is_free, parts_of
+from fff.sql.binder.names import has_generator, is_free, parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
@@ -94,6 +94,7 @@ def members(text: Rewritten) -> Rewritten | None:
             around = around.parent
         limit = scope.node.args.get("limit")
         one_row = filled(scope.node) <= _OF_ONE_ROW and any(map(has_aggregate, scope.node.expressions))
+        one_row &= not any(map(has_generator, scope.node.expressions))
         one_row |= isinstance(limit, exp.Limit) and limit.expression == exp.Literal.number(1)
         one_row |= filled(scope.node) == {"expressions"} and not scope.node.find(
             exp.Func
