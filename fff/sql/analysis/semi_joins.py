@@ -208,9 +208,10 @@ def rejects_null(node: Node) -> bool:
 
 def _bases(source: Source, index: int) -> Iterator[tuple[Source, int]]:
     """The columns of web tables that a restriction of a column may be moved to."""
+    if source.sealed:
+        return
     if source.table is not None:
-        if not source.sealed:
-            yield source, index
+        yield source, index
     elif source.query is not None and source.query.references <= 1:
         yield from (base for one in _through(source.query, index) for base in _bases(*one))
 

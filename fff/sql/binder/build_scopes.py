@@ -234,6 +234,10 @@ class _ScopeReader(Struct):
                 alias = node.args["alias"].this.name
                 for source in side.sources:
                     source.alias, source.written, source.whole = alias, True, True
+            if node.args.get("sample"):
+                scope.joinable = False
+                for source in side.sources:
+                    source.sealed = source.whole = True
             return side
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             return self._table(node, scope, ctes)
@@ -248,12 +252,12 @@ class _ScopeReader(Struct):
         alias = node.args.get("alias")
         written = alias is not None and isinstance(alias.this, exp.Identifier)
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
-        shaped = bool(renamed or node.args.get("pivots") or node.args.get("sample"))
+        shaped = bool(renamed) or _is_sealed(node)
         name = alias.this.name if written and alias is not None else node.name
         cte = ctes.get(node.name.lower()) if node.args.get("db") is None else None
         if cte is not None:
             cte.references += 1
-            source = Source(scope, node, name, query=cte)
+            source = Source(scope, node, name, query=cte, sealed=_is_sealed(node))
             outputs = cte.outputs
             source.names = None if outputs is None else tuple(one.name for one in outputs)
             scope.joinable = False
@@ -266,7 +270,7 @@ class _ScopeReader(Struct):
             source.names = tuple(column.name for column in table.columns)
             source.whole = shaped
             source.renamed = bool(renamed)
-            source.sealed = bool(node.args.get("pivots") or node.args.get("sample"))
+            source.sealed = _is_sealed(node)
             scope.joinable = scope.joinable and not shaped
         if renamed and source.names is not None:
             source.names = renamed if len(renamed) == len(source.names) else None
@@ -283,7 +287,7 @@ class _ScopeReader(Struct):
         alias = node.args.get("alias")
         named = alias.this.name if alias is not None and isinstance(alias.this, exp.Identifier) else ""
         renamed = tuple(column.name for column in alias.columns) if alias is not None else ()
-        source = Source(scope, node, named)
+        source = Source(scope, node, named, sealed=_is_sealed(node))
         lateral = Around(scope, tuple(left)) if isinstance(node, exp.Lateral) else None
         inner = node.this if isinstance(node, exp.Lateral) else node
         if is_query(inner) and not isinstance(inner, exp.Values):
@@ -455,6 +459,11 @@ def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
         if clauses and isinstance(node, exp.Column | exp.Star):
             continue
         todo += list(node.iter_expressions())
+
+
+def _is_sealed(node: Node) -> bool:
+    """Whether an entry of FROM is sampled or pivoted."""
+    return bool(node.args.get("pivots") or node.args.get("sample"))
 
 
 def _table_span(node: Node) -> Span | None:

@@ -257,7 +257,7 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     """What a column reference in a scope means."""
     names = [part.name.lower() for part in parts_of(node)]
     for at in scope.enclosing:
-        joining = _in_join(node, at.scope)
+        joining = in_join(node, at.scope)
         resolved = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
         if resolved is not None:
             return resolved
@@ -293,7 +293,7 @@ def _item_of(node: Node, select: Node) -> int | None:
     return next(number for number, item in enumerate(select.expressions) if item is at) if inside else None
 
 
-def _in_join(node: Node, scope: SelectScope) -> bool:
+def in_join(node: Node, scope: SelectScope) -> bool:
     """Whether a reference stands in the condition of a join, which sees both sides whatever comes out of it."""
     at = node.parent
     while at is not None and at is not scope.node:

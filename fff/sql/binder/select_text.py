@@ -159,6 +159,18 @@ def conjoined(places: Sequence[Span]) -> list[str | Span]:
     return parts
 
 
+def alias_place(statement: Statement, source: Source) -> int:
+    """Where the alias of a table that has none would stand: behind its name, and behind the sample of it."""
+    assert source.span is not None
+    if not source.node.args.get("sample"):
+        return source.span.end
+    index = statement.token_at(source.span.end - 1) + 1
+    depth = statement.depths[index]
+    while statement.tokens[index].token_type is not TokenType.R_PAREN or statement.depths[index] != depth:
+        index += 1
+    return statement.tokens[index].end + 1
+
+
 def table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:
     """The view, or a query in brackets, in the place of a table's name; where that name was its alias, it stays it."""
     assert source.span is not None
@@ -167,12 +179,8 @@ def table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:
     statement = tree.statement
     alias = f" AS {quote(source.alias)}"
     edits = []
-    if source.node.args.get("sample"):  # the sample stands before the alias
-        index = statement.token_at(source.span.end - 1) + 1
-        depth = statement.depths[index]
-        while statement.tokens[index].token_type is not TokenType.R_PAREN or statement.depths[index] != depth:
-            index += 1
-        end = statement.tokens[index].end + 1
+    if source.node.args.get("sample"):
+        end = alias_place(statement, source)
         edits += [edit(source.span, view), edit(Span(end, end), alias)]
     else:
         edits.append(edit(source.span, view + alias))

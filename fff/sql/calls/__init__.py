@@ -9,6 +9,7 @@ Out: a `Statement` without any, whose FROM has a table for each.
     full_joins     FULL JOIN as a left join and an anti join
     guards         For which rows the value of a call matters
     joined_select  Which SELECTs come joined
+    named_apart    Tables of one name, each under an alias of its own
     outer_apply    Calls made for the rows that everything else has left
     parents        Tables that are only looked up by a key, in a statement that binds none
     spelled_out    Rows that a statement spells out (VALUES, range, explode) as tables

@@ -17,7 +17,7 @@ from contextlib import suppress
 from fff.errors import QueryError, Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import parts_of
+from fff.sql.binder.names import has_generator, is_free, parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
@@ -94,6 +94,7 @@ def members(text: Rewritten) -> Rewritten | None:
             around = around.parent
         limit = scope.node.args.get("limit")
         one_row = filled(scope.node) <= _OF_ONE_ROW and any(map(has_aggregate, scope.node.expressions))
+        one_row &= not any(map(has_generator, scope.node.expressions))
         one_row |= isinstance(limit, exp.Limit) and limit.expression == exp.Literal.number(1)
         one_row |= filled(scope.node) == {"expressions"} and not scope.node.find(
             exp.Func
@@ -171,8 +172,18 @@ def _exists(text: SelectText, scope: SelectScope, source: Source, join: Node) ->
         if scope.stars or len(pairs) != len(join.args.get("using") or ()):
             return  # in a star the columns of USING come first
         matched = [" AND ".join(f"{_column(left)} = {_column(right)}" for left, right in pairs)]
-    elif not all(isinstance(resolve(one, scope), Found) for one in node.find_all(exp.Column)):
-        return  # of two columns of a name it would be the inner one
+        outer = [left.source.alias for left, _ in pairs]
+    else:
+        meant = [(one, resolve(one, scope)) for one in node.find_all(exp.Column)]
+        if not all(isinstance(meaning, Found) for _, meaning in meant):
+            return  # of two columns of a name it would be the inner one
+        outer = [
+            parts_of(one)[0].name
+            for one, meaning in meant
+            if isinstance(meaning, Found) and meaning.source is not source
+        ]
+    if source.names is None or any(source.index(name) is not None for name in outer):
+        return  # which would be that column, and what follows a field of it
     start = first - 1
     while tokens[start].token_type in _SEMI_JOIN:
         start -= 1
@@ -336,8 +347,10 @@ class _Meant(Struct, frozen=True):
             mine = meaning.source is source
             if last is None or not (mine or meaning.source.scope is self.scope):
                 return None
-            name = _column(meaning, alias if mine else meaning.source.alias)
-            edits.append(edit(Span(first.start, last.end), name))
+            owner = alias if mine else meaning.source.alias
+            if not is_free(owner, node):
+                return None
+            edits.append(edit(Span(first.start, last.end), _column(meaning, owner)))
         return edits
 
 
@@ -402,6 +415,8 @@ def _computed(
     for place, name in sorted(places, key=lambda one: 0 if one[0] is None else one[0].start):
         column = _any_column(name, scope)
         if column is None or column.source.scope is not scope or place is None:
+            return None
+        if not is_free(column.source.alias, name):
             return None
         text += [Span(at, place.start), _column(column)]
         at = place.end

@@ -16,6 +16,7 @@ from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
+from fff.sql.calls.named_apart import named_apart
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import as_exists, by_key, members
@@ -192,6 +193,12 @@ class _Planning(Struct):
 def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """As it is written; else, where nothing binds a table's key columns, with queries of WITH at their places or with its source's keys."""
     text, warnings = Rewritten(written_out(sql), catalog, planning.params), list[str]()
+    apart = _apart(text)
+    if apart is not None:
+        try:
+            return _told_of(sql, _prepare(apart.sql, catalog, planning), apart.text)
+        except QueryError as error:
+            raise apart.text.told(error) from None
     try:
         return _planned_once(sql, catalog, planning)
     except InfeasibleQuery as error:
@@ -214,6 +221,13 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
             warnings.append(step[1])
             continue
         return replace(_told_of(sql, plain, text.text), warnings=(*warnings, *plain.warnings))
+
+
+def _apart(text: Rewritten) -> Rewritten | None:
+    """The text with its tables of one name told apart; None where there is nothing to tell, or no way to."""
+    with suppress(QueryError):  # told of when it is planned
+        return named_apart(text)
+    return None
 
 
 def _told_of(sql: str, planned: Prepared, text: Edited) -> Prepared:
@@ -246,6 +260,8 @@ def _in_words(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     with suppress(QueryError):  # told of below, of the text as it was written
         piped = without_pipes(written_out(sql))
     if piped is not None:
+        apart = _apart(Rewritten(piped, catalog, planning.params))
+        piped = piped if apart is None else apart.text
         try:
             return _told_of(sql, _planned_once(piped.sql, catalog, planning), piped)
         except QueryError as error:

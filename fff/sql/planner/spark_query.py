@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from functools import cached_property
+from itertools import count, pairwise
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import QueryError, Span
@@ -38,7 +39,7 @@ _COUNT = ", count(*) AS __fff_rows "
 _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
-class _SparkWriter(Struct, frozen=True):
+class _SparkWriter(Struct, frozen=True, dict=True):
     block: SourceBlock
     output: Sequence[Column]
     fields: tuple[Field, ...]
@@ -47,7 +48,22 @@ class _SparkWriter(Struct, frozen=True):
 
     def qualifier(self, column: Column) -> str:
         """What stands before a column's name in the new text."""
-        return quote(self.block.scope.relation(column.alias).alias) if self.lateral else self.view
+        return quote(self._aliases[column.alias]) if self.lateral else self.view
+
+    @cached_property
+    def _aliases(self) -> dict[int, str]:
+        """What the laterals are called: by the aliases, but where a variable of a function may be called so."""
+        variables = {
+            one.name.lower() for node in self.block.select.find_all(exp.Lambda) for one in node.expressions
+        }
+        aliases = {one.ordinal: one.alias for one in self.block.scope.relations}
+        taken = variables | {alias.lower() for alias in aliases.values()}
+        for ordinal, alias in aliases.items():
+            if alias.lower() in variables:
+                name = next(one for n in count(2) if (one := f"{alias} #{n}").lower() not in taken)
+                aliases[ordinal] = name
+                taken.add(name.lower())
+        return aliases
 
     def name(self, column: Column) -> str:
         """A column in the new text, with its qualifier."""
@@ -76,7 +92,9 @@ class _SparkWriter(Struct, frozen=True):
                 if column.alias == relation.ordinal
             ]
             if members:
-                parts.append(f"LATERAL (SELECT {', '.join(members)}) AS {quote(relation.alias)}")
+                parts.append(
+                    f"LATERAL (SELECT {', '.join(members)}) AS {quote(self._aliases[relation.ordinal])}"
+                )
         return "FROM " + ", ".join(parts)
 
     def _shared(self, column: Column) -> bool:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 from fff.errors import QueryError, Span
 from fff.sql.syntax.function_arities import ARITIES
@@ -53,6 +54,19 @@ _ENDING = frozenset(
 _FUNCTIONS = frozenset(entry.partition(":")[0] for entry in ARITIES.split())
 _COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)")
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
+
+_SUBQUERY = type(parser())._parse_subquery  # noqa: SLF001 - sqlglot has no table of these
+
+
+def _subquery(made_by: Any, this: exp.Expr | None, parse_alias: bool = True) -> exp.Subquery | None:
+    """A query in brackets; behind it a sample, and behind that the alias, which sqlglot expects in front of the sample."""
+    made = _SUBQUERY(made_by, this, parse_alias=parse_alias)
+    if made is not None and parse_alias and made.args.get("sample") and not made.args.get("alias"):
+        made.set("alias", made_by._parse_table_alias())  # noqa: SLF001 - what such parsers are made of
+    return made
+
+
+setattr(type(parser()), "_parse_subquery", _subquery)  # noqa: B010 - nor of these
 
 
 def parse_statement(text: str, params: Mapping[str, object] | None = None) -> Statement:
