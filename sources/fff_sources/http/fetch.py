@@ -25,20 +25,8 @@ from fff_sources.http.paging.consistency import (
     Totals,
     marks,
 )
-from fff_sources.http.paging.envelope import PagingHints
-from fff_sources.http.paging.factory import (
-    WORDED,
-    Questions,
-    beyond,
-    has_more,
-    is_proven_end,
-    leads_on,
-    make_paginator,
-    max_pages,
-    overlooked,
-    spoken_of,
-    stop_at,
-)
+from fff_sources.http.paging.ends import WORDED, ReadingEnd, has_more, leads_on
+from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
 from fff_sources.http.paging.paginators import (
     Ask,
     CutShortError,
@@ -97,7 +85,6 @@ class Reading(Struct, dict=True):
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
     _told: paginators.Told | None = None  # what the answer at hand tells of the whole
-    _first: PagingHints | None = None  # what the first answer says of it in words that the spec does not name
 
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: Repeats(projected=self.projected))
@@ -106,6 +93,7 @@ class Reading(Struct, dict=True):
     _drift = cached_property(lambda _: Drift())
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
     _totals = cached_property(lambda _: Totals())
+    _ending = cached_property(lambda self: ReadingEnd(self.endpoint, self._totals))
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
         """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
@@ -163,6 +151,8 @@ class Reading(Struct, dict=True):
                     response = await unless_absent(ahead.answer, ends=ask.confirms)
                 ahead = None
                 if response is None:
+                    for page in self._owed():
+                        yield page
                     break
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
                 pages, following, rest = self._taken(response, paginator, ask, arriving, window)
@@ -250,8 +240,8 @@ class Reading(Struct, dict=True):
             if spent is not None:
                 raise spent
             if waiting.stopped is not None:
-                self._truncated = True
-                yield Page(self.body.empty(), waiting.stopped)
+                for page in self._lacking(waiting.stopped):
+                    yield page
         finally:
             await cancel(running)
 
@@ -269,37 +259,39 @@ class Reading(Struct, dict=True):
         pages, answer = self._read(response, paginator, arriving, opened)
         if ask.confirms and self._repeats.came_before(self._records_of(answer), marks(pages, self.key)):
             self._records -= answer.records  # sources that have no such page may give the last one again
-            return [], None, None
+            return self._owed(), None, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
+        owed = self._ending.owed if ask.confirms and not answer.body else None
         alone = self._pages == 1 and window > 1
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
-            if is_proven_end(self.endpoint, following, answer, self._first, self._records):
-                following = None
-            elif following is None:
-                whole = self._totals.is_whole(self._records, self._pages)
-                following = beyond(self.endpoint, paginator, ask, answer, whole=whole)
-            if following is None:
-                so_far = self._records, self._pages
-                truncated = overlooked(self.endpoint, answer, self._totals, so_far, self._first)
-            elif self._pages == 1:
-                self._first = spoken_of(self.endpoint, answer, self._totals)
+            so_far = self._records, self._pages
+            following = self._ending.following(paginator, ask, answer, following, so_far, cut=self._cut)
+            truncated = self._ending.lacks(answer, so_far) if following is None else None
         except CutShortError as error:
             truncated = str(error)
         limit = max_pages(self.endpoint)
         if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
-            truncated, following, rest = None if following.confirms else stop, None, None
-        if following is None and truncated is None and self._cut is not None:
-            truncated = self._says(self._cut)
+            ends = following.confirms and self._ending.owed is None
+            truncated, following, rest = None if ends else stop, None, None
+        if following is None and truncated is None:
+            truncated = owed or self._cut
         if self.order is not None:
             pages = [replace(page, order=self.order) for page in pages]
         if truncated is not None:
-            self._truncated = True
-            pages.append(Page(self.body.empty(), truncated))
+            pages += self._lacking(truncated)
         return pages, following, rest
+
+    def _owed(self) -> list[Page]:
+        """What a page said of more that should be the last, where the source has none behind it."""
+        return [] if self._ending.owed is None else self._lacking(self._ending.owed)
+
+    def _lacking(self, reason: str) -> list[Page]:
+        self._truncated = True
+        return [Page(self.body.empty(), reason)]
 
     def _last(self, share: PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
@@ -431,7 +423,7 @@ class Reading(Struct, dict=True):
         accepted = verdict is not None and verdict.action == "accept"
         part = spoken.fault or spoken.part or (None if accepted else part_by(response.headers))
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
-        self._cut = spoken.cut
+        self._cut = None if spoken.cut is None else self._says(spoken.cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
             answer = PageAnswer(body, response.headers, response.url, records)

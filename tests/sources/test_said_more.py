@@ -1,0 +1,100 @@
+"""What answers say of more that did not come: on a short page behind which there is nothing, and in numbers of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.sources.reading import Reader
+from tests.web.serving import Serve, Served
+
+Read = Callable[..., Reader]
+OFFSETS, PAGE_NUMBERS = "type: offset, page_size: 10", "type: page_number, page_size: 10"
+SPEC = """
+    version: 1
+    sources:
+      api:
+        client: {{base_url: "{url}"}}
+        tables:
+          t:
+            on_status: [{{status_code: 404, action: empty}}]
+            columns: {{id: int}}
+            scan: {{endpoint: {{path: t, data_selector: data, {more}}}}}
+            lookups: [{{keys: [id], endpoint: {{path: t, params: {{of: "{{id}}"}}, data_selector: data, {more}}}}}]
+    """
+
+SAID: dict[str, dict[str, object]] = {
+    "'has_more'": {"has_more": True},
+    "25 of 50 by 'total_count'": {"total_count": 50},
+    "'truncated'": {"truncated": True},
+    "the answer says note: only the first 25 are shown": {"note": "only the first 25 are shown"},
+    "": {},
+}
+
+
+def rows(start: int, end: int) -> list[dict[str, int]]:
+    return [{"id": n} for n in range(start, end)]
+
+
+def start_of(asked: web.Request) -> int:
+    return int(asked.query.get("offset", 10 * int(asked.query.get("page", 1)) - 10))
+
+
+def reader_of(read: Read, served: Served, paginator: str) -> Reader:
+    return read(SPEC.format(url=served.url, more=f"paginator: {{{paginator}}}"))
+
+
+def by_page(body: Callable[[int], Any]) -> Callable[[web.Request], Any]:
+    """Answers by the place of their first record; a number is a status."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        answer = body(start_of(asked))
+        return web.Response(status=answer) if isinstance(answer, int) else web.json_response(answer)
+
+    return handler
+
+
+@pytest.mark.parametrize("behind", [422, 404, "the last again", "max_pages"])
+@pytest.mark.parametrize("paginator", [OFFSETS, PAGE_NUMBERS])
+@pytest.mark.parametrize("said", SAID)
+async def test_what_a_short_page_says_of_more_is_heard_where_nothing_follows(
+    serve: Serve, read: Read, behind: object, paginator: str, said: str
+) -> None:
+    def body(start: int) -> object:
+        if start >= 25 and isinstance(behind, int):
+            return behind
+        return {"data": rows(min(start, 20), min(start + 10, 25)), **SAID[said]}
+
+    stops = ", max_pages: 3" if behind == "max_pages" else ""
+    reader = reader_of(read, await serve(by_page(body)), paginator + stops)
+    assert await reader.scan("t") == rows(0, 25)
+    assert len(reader.truncated) == bool(said)
+    if said:
+        assert ("max_pages" if stops else said) in reader.truncated[0]
+    reader.truncated.clear()
+    assert await reader.lookup("t", 1) is not None
+    assert len(reader.truncated) == bool(said)
+
+
+async def test_where_the_spec_says_so_that_is_heard_as_well(serve: Serve, read: Read) -> None:
+    served = await serve(
+        by_page(
+            lambda start: {"data": rows(start, min(start + 10, 25)), "going": True} if start < 25 else 400
+        )
+    )
+    reader = reader_of(read, served, f"{OFFSETS}, has_more_path: going")
+    assert await reader.scan("t") == rows(0, 25)
+    assert reader.truncated == ["there is more than what came ('going'), and the next page brings nothing"]
+
+
+async def test_a_short_page_with_more_behind_it_owes_nothing(serve: Serve, read: Read) -> None:
+    def body(start: int) -> object:
+        page = [row for row in rows(start, min(start + 10, 37)) if row["id"] not in (13, 14)]
+        return {"data": page, "has_more": start < 20} if start < 37 else 400
+
+    reader = reader_of(read, await serve(by_page(body)), PAGE_NUMBERS)
+    assert len(await reader.scan("t")) == 35
+    assert reader.truncated == []
