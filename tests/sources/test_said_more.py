@@ -98,3 +98,64 @@ async def test_a_short_page_with_more_behind_it_owes_nothing(serve: Serve, read:
     reader = reader_of(read, await serve(by_page(body)), PAGE_NUMBERS)
     assert len(await reader.scan("t")) == 35
     assert reader.truncated == []
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "last", "sign"),
+    [
+        ({"count": 10, "total_count": 50}, {"count": 10}, {"count": 0}, "20 of 50 by 'total_count'"),
+        ({"total": 50}, {"total": 50}, {"total": 0}, "20 of 50 by 'total'"),
+        ({"pages": 5}, {}, {"pages": 0}, "3 of 5 by 'pages'"),
+        ({"total": 21}, {"total": 20}, {"total": 20}, None),  # it shrank meanwhile
+        ({"pages": 4}, {"pages": 3}, {"pages": 3}, None),
+        ({"count": 10}, {"count": 10}, {"count": 0}, None),
+    ],
+)
+async def test_a_number_of_the_last_page_alone_does_not_silence_what_the_first_told(
+    serve: Serve, read: Read, *, first: object, later: object, last: object, sign: str | None
+) -> None:
+    def body(start: int) -> object:
+        around = {0: first, 10: later}.get(start, last)
+        assert isinstance(around, dict)
+        return {"data": rows(start, min(start + 10, 20)), **around}
+
+    reader = reader_of(read, await serve(by_page(body)), PAGE_NUMBERS)
+    assert await reader.scan("t") == rows(0, 20)
+    assert [sign in said for said in reader.truncated if sign is not None] == [True] * (sign is not None)
+    assert len(reader.truncated) == (sign is not None)
+
+
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize(("number", "word"), [(300, "total_count"), (150, "total_count"), (300, "count")])
+async def test_a_number_of_pages_says_nothing_of_their_lengths(
+    serve: Serve, read: Read, window: int, *, number: int, word: str
+) -> None:
+    """The source has pages of 50 at most, and counts those of a hundred it was asked for."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = 50 * int(asked.query["page"]) - 50
+        data = rows(start, min(start + 50, number))
+        return web.json_response({"pages": 3, word: number, "data": data})
+
+    served = await serve(handler)
+    reader = reader_of(read, served, "type: page_number, page_size: 100, total_path: pages")
+    assert len(await reader.scan("t", window=window)) == 150
+    assert len(reader.truncated) == (number == 300 and word == "total_count")
+
+
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("place", [0, 10, 20, 30])
+async def test_a_note_of_the_last_page_is_heard_where_pages_are_read_side_by_side(
+    serve: Serve, read: Read, window: int, place: int
+) -> None:
+    """That of a page before is heard no more than where they are read one after another."""
+
+    def body(start: int) -> object:
+        note = {"note": "only the first 40 results are shown"} if start == place else {}
+        return {"total": 40, "data": rows(start, start + 10), **note}
+
+    reader = reader_of(read, await serve(by_page(body)), f"{OFFSETS}, total_path: total")
+    received = await reader.scan("t", window=window)
+    assert sorted(row["id"] for row in received) == list(range(40))
+    said = "the answer says note: only the first 40 results are shown"
+    assert reader.truncated == [said] * (place == 30)

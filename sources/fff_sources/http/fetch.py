@@ -232,6 +232,7 @@ class Reading(Struct, dict=True):
                         waiting.drop()
                         continue
                     pages, answer = self._read(response, paginator)
+                    self._ending.note(ask, answer, self._cut)
                     following, _rest = self._plan(paginator, ask, answer, pages, independent=False)
                     if following is not None and spent is None:
                         waiting.add(following, self._pages + len(running))
@@ -298,6 +299,8 @@ class Reading(Struct, dict=True):
         wrong = self._complaint(share)
         doubled = wrong not in (None, NOT_EXHAUSTIVE)
         moved = doubled and self.is_scan and self._totals.moved(self._records, self._pages)
+        if wrong is None and not self._truncated and (share is None or share.is_last):
+            wrong = self._ending.last_lacks((self._records, self._pages) if share is None else None)
         last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=doubled, moved=moved)]
         return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 

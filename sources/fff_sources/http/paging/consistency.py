@@ -342,6 +342,11 @@ class Totals:
         """Whether there is one where the spec looks for it."""
         return bool(self._totals)
 
+    @property
+    def is_of_records(self) -> bool:
+        """Whether one of them counts records: those of pages alone say nothing of their lengths."""
+        return any(total.rows is not None for total in self._totals)
+
     def moved(self, received: int, pages: int) -> bool:
         """Whether what is wrong is that the source had other rows at the end, by what it told of them and gave."""
         rows = [total.rows for total in self._totals if total.rows is not None]

@@ -23,6 +23,8 @@ class ReadingEnd:
         self._first: PagingHints | None = None  # in words that the spec does not name
         #: What a page said of more that should be the last, while that is asked for.
         self.owed: str | None = None
+        #: Of answers that came in any order: the last page's, its place, and what says that it is cut.
+        self._farthest: tuple[int, PageAnswer, str | None] | None = None
 
     def following(
         self,
@@ -55,6 +57,18 @@ class ReadingEnd:
         """What the last answer says of more, or the first one said."""
         return _overlooked(self._endpoint, answer, self._totals, so_far, self._first)
 
+    def note(self, ask: Ask, answer: PageAnswer, cut: str | None) -> None:
+        """One of several answers that come in any order."""
+        if self._farthest is None or ask.position >= self._farthest[0]:
+            self._farthest = ask.position, answer, cut
+
+    def last_lacks(self, so_far: tuple[int, int] | None) -> str | None:
+        """What the one of the last page says of more; None for `so_far`: others have received some of the pages."""
+        if self._farthest is None:
+            return None
+        _, answer, cut = self._farthest
+        return (None if so_far is None else self.lacks(answer, so_far)) or cut
+
     def _unread(self, answer: PageAnswer, so_far: tuple[int, int]) -> str | None:
         """The same of a page behind which another one is asked for, if only to see that there is none."""
         if (told := self.lacks(answer, so_far)) is not None or self._totals.is_whole(*so_far):
@@ -74,12 +88,12 @@ class ReadingEnd:
 
 
 def _spoken_of(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals) -> PagingHints | None:
-    """What the first of several answers says of the whole in the usual words, where the paginator reads no total.
+    """What the first of several answers says of the whole in the usual words, where the paginator reads no total of records.
 
     The last one may well be empty and say nothing.
     """
     paginator = endpoint.paginator
-    if isinstance(paginator, spec.Auto) or paginator.total != "exact" or totals.is_present:
+    if isinstance(paginator, spec.Auto) or paginator.total != "exact" or totals.is_of_records:
         return None
     return _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
 
@@ -133,10 +147,17 @@ def _overlooked(
     # An estimate counts only where nothing proves the end.
     counted = more.total is None or more.total.exact or isinstance(paginator, spec.SinglePage)
     sign = None
-    if counted and paginator.total == "exact" and not totals.is_present:
-        sign = more.total_sign(received)
-        if sign is None and not isinstance(paginator, spec.SinglePage):
-            sign = (first if first is not None and not more.counts else more).part_sign(received, pages)
+    if counted and paginator.total == "exact" and not totals.is_of_records:
+        first = None if first is None or _outweighs(more, received, pages) else first
+        told = [more] if first is None else [more, first]
+        if totals.is_present:  # of pages alone, which may be shorter than the source thinks
+            signs = [one.certain_sign(received) for one in told]
+        else:
+            signs = [more.total_sign(received)]
+            signs += [
+                one.part_sign(received, pages) for one in told if not isinstance(paginator, spec.SinglePage)
+            ]
+        sign = next(filter(None, signs), None)
     if not isinstance(paginator, spec.PageNumber | spec.Offset):  # those go `beyond`
         led = _led(endpoint, answer, more)
         sign = led if led is not None and (answer.records or more.has_more is not None) else sign
@@ -148,6 +169,17 @@ def _overlooked(
         else f"paginator of type {paginator.type}"
     )
     return f"there is more than what came ({sign}), which the {paginator_name} does not read"
+
+
+def _outweighs(last: PagingHints, received: int, pages: int) -> bool:
+    """Whether the last answer's own number is of the whole, which may have shrunk since the first one told of it.
+
+    That of the last page alone, or of an empty one (`count: 0`), is not.
+    """
+    total = last.total or last.perhaps_total
+    if total is not None:
+        return total.exact and total.rows == received
+    return last.pages is not None and last.pages_exact and 1 < last.pages[1] <= pages
 
 
 def _beyond(
