@@ -298,7 +298,7 @@ class Reading(Struct, dict=True):
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
         doubled = wrong not in (None, NOT_EXHAUSTIVE)
-        moved = doubled and self.is_scan and self._totals.moved(self._records, self._pages)
+        moved = doubled and self._totals.moved(self._records, self._pages)
         if wrong is None and not self._truncated and (share is None or share.is_last):
             wrong = self._ending.last_lacks((self._records, self._pages) if share is None else None)
         last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=doubled, moved=moved)]
@@ -446,7 +446,12 @@ class Reading(Struct, dict=True):
             self.meter.repeated = self._moved.repeated
             for block in blocks:
                 self._moved.note(block.rows)
-        made = (Page(one.rows, None, rows, pages=total.pages, counted=counted) for one in blocks)
+        other = self.exhaustive and self._totals.changed(self._records, self._pages)
+        self.meter.noticed(doubled=other, moved=other)  # now: who knows whether there is a last page
+        made = (
+            Page(one.rows, None, rows, pages=total.pages, counted=counted, doubled=other, moved=other)
+            for one in blocks
+        )
         return [*made, *parts], answer
 
     def _says(self, words: str) -> str:
