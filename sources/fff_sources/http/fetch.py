@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
@@ -39,18 +38,11 @@ from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel, unless_absent
+from fff_sources.http.response.streaming import LINES, Arriving, Fetch, Incoming, Piece, cancel, unless_absent
 from fff_sources.http.response.text.in_utf8 import is_blank, lacks_a_body
 from fff_sources.http.response.values import shown
 from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, verdict_around
 from fff_sources.http.spec import spec
-
-
-class Fetch(Protocol):
-    """Sends one question of a reading."""
-
-    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
-        """The answer, whose body `arriving` hears of before; raises SourceError."""
 
 
 class Reading(Struct, dict=True):
@@ -257,7 +249,7 @@ class Reading(Struct, dict=True):
         opened: Opened | None = None,
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
-        pages, answer = self._read(response, paginator, arriving, opened)
+        pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
         if ask.confirms and self._repeats.came_before(self._records_of(answer), marks(pages, self.key)):
             self._records -= answer.records  # sources that have no such page may give the last one again
             return self._owed(), None, None
@@ -387,6 +379,8 @@ class Reading(Struct, dict=True):
         paginator: Paginator,
         arriving: Arriving | None = None,
         opened: Opened | None = None,
+        *,
+        confirms: bool = False,
     ) -> tuple[list[Page], PageAnswer]:
         """The rows of one answer that were not handed on before, and what the paginator may know about it."""
         self._pages, self._told = self._pages + 1, None
@@ -395,9 +389,10 @@ class Reading(Struct, dict=True):
         else:
             self.meter.replied(None if response.status in self.empty else response.body)
         verdict, spoken = response.verdict, SpokenVerdict()
-        if self._pages > 1 and response.status in self.empty and not isinstance(paginator, _COUNTING):
+        empty = response.status in self.empty
+        if empty and self._pages > 1 and not (confirms or isinstance(paginator, _COUNTING)):
             raise self._error(f"HTTP {response.status} where the page before leads to", response.url)
-        if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
+        if empty or (verdict is not None and verdict.action == "empty"):
             return [], PageAnswer(b"", response.headers, response.url, 0)
         if self.endpoint.absent != "empty" and lacks_a_body(
             response, self.endpoint.format, is_scan=self.is_scan
