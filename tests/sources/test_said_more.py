@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from fff.errors import SourceError
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
 
@@ -159,3 +160,51 @@ async def test_a_note_of_the_last_page_is_heard_where_pages_are_read_side_by_sid
     assert sorted(row["id"] for row in received) == list(range(40))
     said = "the answer says note: only the first 40 results are shown"
     assert reader.truncated == [said] * (place == 30)
+
+
+@pytest.mark.parametrize(
+    ("well", "later", "said"),
+    [
+        ({"code": 0, "msg": "ok"}, {"code": 1003, "msg": "system busy"}, "code: 1003 .system busy"),
+        ({"ret": 1}, {"ret": -5}, "ret: -5"),
+        ({"meta": {"status": "A"}}, {"meta": {"status": "B7"}}, "status: B7"),
+        ({"status": "OK"}, {"status": "ZERO_RESULTS"}, None),
+        ({"code": 200}, {"code": 204}, None),
+        ({"code": 0}, {"code": 7, "msg": "no more data"}, None),
+        ({"code": 0}, {"code": 0}, None),
+        ({"code": 0}, {}, None),
+        ({"status": "running"}, {"status": "done"}, None),
+    ],
+)
+async def test_another_code_beside_no_records_than_beside_some_is_a_fault(
+    serve: Serve, read: Read, *, well: dict[str, object], later: dict[str, object], said: str | None
+) -> None:
+    """Whatever it means: sources have codes of their own. What usually stands at an end is none."""
+    served = await serve(
+        by_page(
+            lambda start: {"data": rows(start, start + 10), **well} if start < 20 else {"data": [], **later}
+        )
+    )
+    reader = reader_of(read, served, PAGE_NUMBERS)
+    if said is None:
+        assert await reader.scan("t") == rows(0, 20)
+        assert reader.truncated == []
+    else:
+        with pytest.raises(SourceError, match=f"the answer says {said}"):
+            await reader.scan("t")
+
+
+async def test_states_that_differ_beside_records_are_no_codes(serve: Serve, read: Read) -> None:
+    def body(start: int) -> object:
+        return {"data": rows(start, min(start + 10, 20)), "state": f"S{start}"}
+
+    reader = reader_of(read, await serve(by_page(body)), PAGE_NUMBERS)
+    assert await reader.scan("t") == rows(0, 20)
+
+
+@pytest.mark.parametrize("state", ["partial", "PARTIAL_SUCCESS", "incomplete", "Partially completed"])
+async def test_a_state_of_a_part_is_heard(serve: Serve, read: Read, state: str) -> None:
+    served = await serve(by_page(lambda _: {"status": state, "data": rows(0, 10)}))
+    reader = reader_of(read, served, "type: single_page")
+    assert await reader.scan("t") == rows(0, 10)
+    assert reader.truncated == [f"the answer says status: {state}"]

@@ -35,13 +35,14 @@ from fff_sources.http.paging.paginators import (
     Paginator,
 )
 from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
+from fff_sources.http.response import verdicts
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import LINES, Arriving, Fetch, Incoming, Piece, cancel, unless_absent
 from fff_sources.http.response.text.in_utf8 import is_blank, lacks_a_body
 from fff_sources.http.response.values import shown
-from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, verdict_around
+from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, verdict_around
 from fff_sources.http.spec import spec
 
 
@@ -59,7 +60,7 @@ class Reading(Struct, dict=True):
     body: BodyDecoder
     fetch: Fetch
     meter: AccessMeter
-    judge: Rules | None  # who reads what bodies say of their own answers, where the spec says how
+    judge: verdicts.Rules | None  # who reads what bodies say of their own answers, where the spec says how
     empty: frozenset[int]
     shown: Callable[[str], str]
     redact: Callable[[str], str]
@@ -83,6 +84,7 @@ class Reading(Struct, dict=True):
     _moved = cached_property(lambda self: Moved(self.key))
     _gaps = cached_property(lambda _: Gaps())
     _drift = cached_property(lambda _: Drift())
+    _codes = cached_property(lambda _: verdicts.OwnCodes())
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
     _totals = cached_property(lambda _: Totals())
     _ending = cached_property(lambda self: ReadingEnd(self.endpoint, self._totals))
@@ -416,10 +418,11 @@ class Reading(Struct, dict=True):
         records = sum(block.records for block in blocks)
         self._records += records
         records += self._early if arriving is not None and arriving.pieces else 0
-        if not records and (fault := spoken.fault or spoken.refusal) is not None:
+        unlike = self._codes.other(spoken, records) if spoken.own else None
+        if not records and (fault := spoken.fault or spoken.refusal or unlike) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"
-        part = spoken.fault or spoken.part or (None if accepted else part_by(response.headers))
+        part = spoken.fault or spoken.part or (None if accepted else verdicts.part_by(response.headers))
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
         self._cut = None if spoken.cut is None else self._says(spoken.cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
