@@ -110,6 +110,11 @@ class AccessMeter:
             self.alike = self._body in (None, digest)
             self._body = digest
 
+    def noticed(self, *, doubled: bool, moved: bool) -> None:
+        """What one more answer shows of rows that may have come twice."""
+        self.doubled = self.doubled or doubled
+        self.moved = self.moved or moved
+
     def variant_came(
         self, variant: Mapping[str, object], records: int, table: str, asked: Mapping[str, object]
     ) -> None:

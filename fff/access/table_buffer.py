@@ -404,7 +404,9 @@ async def _own(
             rows = rows.select(list(columns))
             unanswered = tuple(key for key in page.unanswered if key in one.mine)
             truncated = None if page.unanswered and not unanswered else page.truncated
-            yield Page(rows, truncated, page.total_rows, unanswered=unanswered)
+            doubled, moved = page.doubled, page.moved
+            total = page.total_rows
+            yield Page(rows, truncated, total, unanswered=unanswered, doubled=doubled, moved=moved)
 
 
 async def _unbroken(

@@ -28,7 +28,9 @@ def twice_in(blocks: Sequence[RunningBlock]) -> tuple[str, ...]:
     accesses = (access for block in blocks for access in block.access if not access.table.primary_key)
     return tuple(
         dict.fromkeys(
-            access.table.full_name for access in accesses if any(meter.moved for meter in access.scan_meters)
+            access.table.full_name
+            for access in accesses
+            if any(meter.moved for meter in (*access.scan_meters, *access.lookup_meters))
         )
     )
 

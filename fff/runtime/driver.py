@@ -352,8 +352,7 @@ class BlockDriver:
                         self.post(ScanCovered(table, index, page.ends))
                         credit.release()  # it is no page of the source
                         continue
-                    meter.doubled = meter.doubled or page.doubled
-                    meter.moved = meter.moved or page.moved
+                    meter.noticed(doubled=page.doubled, moved=page.moved)
                     rows += len(page.rows)
                     totals = page.total_rows, page.pages
                     self.post(
@@ -433,7 +432,7 @@ class BlockDriver:
 
     def _take(self, answer: _LookupAnswer, page: Page, meter: AccessMeter) -> None:
         self.has_answers = True
-        meter.doubled = meter.doubled or page.doubled
+        meter.noticed(doubled=page.doubled, moved=page.moved)
         answer.take(page)
         if len(page.rows):
             self.post(LookupRows(answer.lookup.request, page.rows))

@@ -20,6 +20,7 @@ Read = Callable[..., Reader]
 Body = Callable[[web.Request], dict[str, Any]]
 ROWS = [{"id": n} for n in range(57)]
 ALL = list(range(57))
+AUTO_OF_THREE = "{type: auto, max_pages: 3}"
 
 
 def spec(served: Served, more: str = "", paginator: str = "auto") -> str:
@@ -293,7 +294,7 @@ def test_urls_are_told_from_cursors(text: str, is_url: bool) -> None:
 
 @pytest.mark.parametrize("words", [{"page": 1, "per_page": 10}, {"offset": 0, "limit": 10}])
 @pytest.mark.parametrize("rows", [10, 24, 30])
-async def test_a_page_as_long_as_pages_may_be_is_not_the_last(
+async def test_no_page_is_the_last_by_its_length(
     serve: Serve, read: Read, words: dict[str, int], rows: int
 ) -> None:
     name, first = next(iter(words.items()))
@@ -307,4 +308,57 @@ async def test_a_page_as_long_as_pages_may_be_is_not_the_last(
     reader = read(spec(served))
     assert [row["id"] for row in await reader.scan("t")] == ALL[:rows]
     assert reader.truncated == []
-    assert len(served.asked) == rows // 10 + 1
+    assert len(served.asked) == -(-rows // 10) + 1
+
+
+@pytest.mark.parametrize("behind", ["empty", 404, 422, "the last again", "the first again", "max_pages"])
+async def test_a_page_shorter_than_it_might_be_is_the_last_where_none_follows(
+    serve: Serve, read: Read, behind: str | int
+) -> None:
+    """The source hides some rows after it has cut its pages, or has shorter ones than it was asked for."""
+    shown = [[row for row in page(start) if row["id"] not in (3, 13, 14)] for start in (0, 10, 20)]
+    shown[2] = shown[2][:7]
+
+    async def answer(asked: web.Request) -> web.Response:
+        number = int(asked.query.get("page", 1))
+        if number > 3 and isinstance(behind, int):
+            return web.json_response({}, status=behind)
+        place = {"the last again": 3, "the first again": 1}.get(str(behind), number)
+        number = place if number > 3 else number
+        data = shown[number - 1] if number <= 3 else []
+        return web.json_response({"page": number, "per_page": 10, "data": data})
+
+    served = await serve(answer)
+    reader = read(spec(served, paginator=AUTO_OF_THREE if behind == "max_pages" else "auto"))
+    assert await reader.scan("t") == [row for rows in shown for row in rows]
+    assert reader.truncated == []
+    assert len(served.asked) == (3 if behind == "max_pages" else 4)
+
+
+async def test_a_short_page_that_says_of_more_is_not_asked_behind(serve: Serve, read: Read) -> None:
+    served = await serve(
+        handler(lambda _: {"page": 1, "per_page": 10, "shown": "Showing 1 to 7 of 37", "data": page(0, 7)})
+    )
+    reader = read(spec(served))
+    assert len(await reader.scan("t")) == 7
+    assert ["Showing 1 to 7 of 37" in said for said in reader.truncated] == [True]
+    assert len(served.asked) == 1
+
+
+async def test_a_refusal_by_a_status_that_means_no_rows_is_an_end_for_auto_too(
+    serve: Serve, read: Read
+) -> None:
+    async def answer(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("offset", 0))
+        return web.json_response(
+            {"offset": start, "limit": 10, "data": page(start, 6) if start < 12 else []},
+            status=200 if start < 12 else 404,
+        )
+
+    reader = read(
+        spec(await serve(answer)).replace(
+            "columns:", "on_status: [{status_code: 404, action: empty}], columns:"
+        )
+    )
+    assert [row["id"] for row in await reader.scan("t")] == ALL[:12]
+    assert reader.truncated == []

@@ -15,9 +15,8 @@ from fff.errors import SourceError
 from fff.structs import replace
 from fff.version import how_to_install
 from fff.web.types import Response
-from fff_sources.http.fetch import Fetch
 from fff_sources.http.paging.paginators import Ask
-from fff_sources.http.response.streaming import Arriving
+from fff_sources.http.response.streaming import Arriving, Fetch
 
 _WHOLE = 10**15  # from which a number of a spreadsheet, a double, does not have all its digits
 #: What a column is whose cells are all of one kind, or of several that one holds.

@@ -33,12 +33,12 @@ from fff_sources.files.partitions import may_hold, partition_of, typed, types_of
 from fff_sources.files.spec import FilesSpec, FileTable, format_of, hosts_of, read_files, urls_of
 from fff_sources.http.columnar import spelled
 from fff_sources.http.diagnosis import BareLineError
-from fff_sources.http.fetch import Fetch, Reading
+from fff_sources.http.fetch import Reading
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import infer
 from fff_sources.http.response.jsonpath import JsonPath, literal_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import GZIP, Arriving, Incoming, cancel, unpacked
+from fff_sources.http.response.streaming import GZIP, Arriving, Fetch, Incoming, cancel, unpacked
 from fff_sources.http.source import HttpSource, access_of
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import DiscoveredTable, HttpAccess, PlannedTable, place_of

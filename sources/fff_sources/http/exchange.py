@@ -13,7 +13,7 @@ from fff.structs import replace
 from fff.web.types import Credentials, HostPolicy, Request, Response, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http import templates
-from fff_sources.http.fetch import Fetch, Reading
+from fff_sources.http.fetch import Reading
 from fff_sources.http.paging.factory import sized
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.request.auth import Authenticator
@@ -26,7 +26,7 @@ from fff_sources.http.response.fast import ColumnPlan
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.members import Members
 from fff_sources.http.response.records import RecordDecoder
-from fff_sources.http.response.streaming import Arriving, BodyChangedError
+from fff_sources.http.response.streaming import Arriving, BodyChangedError, Fetch
 from fff_sources.http.response.verdicts import ENVELOPED, Rules
 from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked
 from fff_sources.http.spec import spec

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
 
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
@@ -25,20 +24,8 @@ from fff_sources.http.paging.consistency import (
     Totals,
     marks,
 )
-from fff_sources.http.paging.envelope import PagingHints
-from fff_sources.http.paging.factory import (
-    WORDED,
-    Questions,
-    beyond,
-    has_more,
-    is_proven_end,
-    leads_on,
-    make_paginator,
-    max_pages,
-    overlooked,
-    spoken_of,
-    stop_at,
-)
+from fff_sources.http.paging.ends import WORDED, ReadingEnd, has_more, leads_on
+from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
 from fff_sources.http.paging.paginators import (
     Ask,
     CutShortError,
@@ -48,21 +35,15 @@ from fff_sources.http.paging.paginators import (
     Paginator,
 )
 from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
+from fff_sources.http.response import verdicts
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import LINES, Arriving, Incoming, Piece, cancel, unless_absent
+from fff_sources.http.response.streaming import LINES, Arriving, Fetch, Incoming, Piece, cancel, unless_absent
 from fff_sources.http.response.text.in_utf8 import is_blank, lacks_a_body
 from fff_sources.http.response.values import shown
-from fff_sources.http.response.verdicts import ENVELOPED, Rules, SpokenVerdict, part_by, verdict_around
+from fff_sources.http.response.verdicts import ENVELOPED, SpokenVerdict, verdict_around
 from fff_sources.http.spec import spec
-
-
-class Fetch(Protocol):
-    """Sends one question of a reading."""
-
-    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
-        """The answer, whose body `arriving` hears of before; raises SourceError."""
 
 
 class Reading(Struct, dict=True):
@@ -79,7 +60,7 @@ class Reading(Struct, dict=True):
     body: BodyDecoder
     fetch: Fetch
     meter: AccessMeter
-    judge: Rules | None  # who reads what bodies say of their own answers, where the spec says how
+    judge: verdicts.Rules | None  # who reads what bodies say of their own answers, where the spec says how
     empty: frozenset[int]
     shown: Callable[[str], str]
     redact: Callable[[str], str]
@@ -97,15 +78,16 @@ class Reading(Struct, dict=True):
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
     _early: int = 0  # records of the answer at hand that were handed on while it came
     _told: paginators.Told | None = None  # what the answer at hand tells of the whole
-    _first: PagingHints | None = None  # what the first answer says of it in words that the spec does not name
 
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: Repeats(projected=self.projected))
     _moved = cached_property(lambda self: Moved(self.key))
     _gaps = cached_property(lambda _: Gaps())
     _drift = cached_property(lambda _: Drift())
+    _codes = cached_property(lambda _: verdicts.OwnCodes())
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
     _totals = cached_property(lambda _: Totals())
+    _ending = cached_property(lambda self: ReadingEnd(self.endpoint, self._totals))
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
         """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
@@ -163,6 +145,8 @@ class Reading(Struct, dict=True):
                     response = await unless_absent(ahead.answer, ends=ask.confirms)
                 ahead = None
                 if response is None:
+                    for page in self._owed():
+                        yield page
                     break
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
                 pages, following, rest = self._taken(response, paginator, ask, arriving, window)
@@ -242,6 +226,7 @@ class Reading(Struct, dict=True):
                         waiting.drop()
                         continue
                     pages, answer = self._read(response, paginator)
+                    self._ending.note(ask, answer, self._cut)
                     following, _rest = self._plan(paginator, ask, answer, pages, independent=False)
                     if following is not None and spent is None:
                         waiting.add(following, self._pages + len(running))
@@ -250,8 +235,8 @@ class Reading(Struct, dict=True):
             if spent is not None:
                 raise spent
             if waiting.stopped is not None:
-                self._truncated = True
-                yield Page(self.body.empty(), waiting.stopped)
+                for page in self._lacking(waiting.stopped):
+                    yield page
         finally:
             await cancel(running)
 
@@ -266,46 +251,50 @@ class Reading(Struct, dict=True):
         opened: Opened | None = None,
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
-        pages, answer = self._read(response, paginator, arriving, opened)
+        pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
         if ask.confirms and self._repeats.came_before(self._records_of(answer), marks(pages, self.key)):
             self._records -= answer.records  # sources that have no such page may give the last one again
-            return [], None, None
+            return self._owed(), None, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
+        owed = self._ending.owed if ask.confirms and not answer.body else None
         alone = self._pages == 1 and window > 1
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
-            if is_proven_end(self.endpoint, following, answer, self._first, self._records):
-                following = None
-            elif following is None:
-                whole = self._totals.is_whole(self._records, self._pages)
-                following = beyond(self.endpoint, paginator, ask, answer, whole=whole)
-            if following is None:
-                so_far = self._records, self._pages
-                truncated = overlooked(self.endpoint, answer, self._totals, so_far, self._first)
-            elif self._pages == 1:
-                self._first = spoken_of(self.endpoint, answer, self._totals)
+            so_far = self._records, self._pages
+            following = self._ending.following(paginator, ask, answer, following, so_far, cut=self._cut)
+            truncated = self._ending.lacks(answer, so_far) if following is None else None
         except CutShortError as error:
             truncated = str(error)
         limit = max_pages(self.endpoint)
         if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
-            truncated, following, rest = None if following.confirms else stop, None, None
-        if following is None and truncated is None and self._cut is not None:
-            truncated = self._says(self._cut)
+            ends = following.confirms and self._ending.owed is None
+            truncated, following, rest = None if ends else stop, None, None
+        if following is None and truncated is None:
+            truncated = owed or self._cut
         if self.order is not None:
             pages = [replace(page, order=self.order) for page in pages]
         if truncated is not None:
-            self._truncated = True
-            pages.append(Page(self.body.empty(), truncated))
+            pages += self._lacking(truncated)
         return pages, following, rest
+
+    def _owed(self) -> list[Page]:
+        """What a page said of more that should be the last, where the source has none behind it."""
+        return [] if self._ending.owed is None else self._lacking(self._ending.owed)
+
+    def _lacking(self, reason: str) -> list[Page]:
+        self._truncated = True
+        return [Page(self.body.empty(), reason)]
 
     def _last(self, share: PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
         doubled = wrong not in (None, NOT_EXHAUSTIVE)
-        moved = doubled and self.is_scan and self._totals.moved(self._records, self._pages)
+        moved = doubled and self._totals.moved(self._records, self._pages)
+        if wrong is None and not self._truncated and (share is None or share.is_last):
+            wrong = self._ending.last_lacks((self._records, self._pages) if share is None else None)
         last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=doubled, moved=moved)]
         return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 
@@ -392,6 +381,8 @@ class Reading(Struct, dict=True):
         paginator: Paginator,
         arriving: Arriving | None = None,
         opened: Opened | None = None,
+        *,
+        confirms: bool = False,
     ) -> tuple[list[Page], PageAnswer]:
         """The rows of one answer that were not handed on before, and what the paginator may know about it."""
         self._pages, self._told = self._pages + 1, None
@@ -400,9 +391,10 @@ class Reading(Struct, dict=True):
         else:
             self.meter.replied(None if response.status in self.empty else response.body)
         verdict, spoken = response.verdict, SpokenVerdict()
-        if self._pages > 1 and response.status in self.empty and not isinstance(paginator, _COUNTING):
+        empty = response.status in self.empty
+        if empty and self._pages > 1 and not (confirms or isinstance(paginator, _COUNTING)):
             raise self._error(f"HTTP {response.status} where the page before leads to", response.url)
-        if response.status in self.empty or (verdict is not None and verdict.action == "empty"):
+        if empty or (verdict is not None and verdict.action == "empty"):
             return [], PageAnswer(b"", response.headers, response.url, 0)
         if self.endpoint.absent != "empty" and lacks_a_body(
             response, self.endpoint.format, is_scan=self.is_scan
@@ -426,12 +418,13 @@ class Reading(Struct, dict=True):
         records = sum(block.records for block in blocks)
         self._records += records
         records += self._early if arriving is not None and arriving.pieces else 0
-        if not records and (fault := spoken.fault or spoken.refusal) is not None:
+        unlike = self._codes.other(spoken, records) if spoken.own else None
+        if not records and (fault := spoken.fault or spoken.refusal or unlike) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"
-        part = spoken.fault or spoken.part or (None if accepted else part_by(response.headers))
+        part = spoken.fault or spoken.part or (None if accepted else verdicts.part_by(response.headers))
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
-        self._cut = spoken.cut
+        self._cut = None if spoken.cut is None else self._says(spoken.cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
             answer = PageAnswer(body, response.headers, response.url, records)
@@ -451,7 +444,12 @@ class Reading(Struct, dict=True):
             self.meter.repeated = self._moved.repeated
             for block in blocks:
                 self._moved.note(block.rows)
-        made = (Page(one.rows, None, rows, pages=total.pages, counted=counted) for one in blocks)
+        other = self.exhaustive and self._totals.changed(self._records, self._pages)
+        self.meter.noticed(doubled=other, moved=other)  # now: who knows whether there is a last page
+        made = (
+            Page(one.rows, None, rows, pages=total.pages, counted=counted, doubled=other, moved=other)
+            for one in blocks
+        )
         return [*made, *parts], answer
 
     def _says(self, words: str) -> str:

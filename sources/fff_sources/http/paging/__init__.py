@@ -7,8 +7,9 @@ Out: the next question, or the end, or what is missing.
     consistency  What the pages of one reading must not do
     conventions  The conventions in which APIs tell of further pages
     cursors      Pages that give values for the next question: `cursor` and `keyset`.
+    ends         Where the pages of a reading end, and what its answers say of more
     envelope     What an answer says, beside its records, of pages that follow
-    factory      The paginator that a spec asks for, and where its pages stop.
+    factory      The paginator that a spec asks for, and how far its pages may go.
     links        Pages that name the next one by its URL, in the body or in the Link header.
     paginators   Page by page: each paginator says what to ask first, and what to ask after an answer.
     partitions   A scan whose pages do not depend on one another, shared out among several readers.

@@ -49,7 +49,8 @@ class AutoPaginator(Chained):
         self._approximate = approximate
         self._received = 0
         self._followed = False
-        self._is_full = False  # the last page is as long as pages may be
+        self._is_full = self._is_short = False  # the last page is as long as pages may be, or shorter
+        self._confirms = False  # nothing but that one is short says of the next page that there is none
         self._base = 0  # the number of the first page
         self._guessed: str | None = None  # the parameter that pages are asked for with
         self._seen: set[str] = set()  # cursors and URLs that were followed
@@ -87,6 +88,8 @@ class AutoPaginator(Chained):
         self._received += answer.records
         more = self._hints(answer)
         self._is_full = more.length == answer.records > 0
+        self._is_short = more.length is not None and 0 < answer.records < more.length
+        self._confirms = False
         if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
         following = self._by_link(answer, more) if self._guessed is None else None
@@ -94,7 +97,7 @@ class AutoPaginator(Chained):
             if self._guessed is not None:
                 self._check_understood(ask, answer, more)
             following = self._guess(ask, answer, more)
-            if following is None and (sign := self._sign(answer, more)) is not None:
+            if (following is None or self._confirms) and (sign := self._sign(answer, more)) is not None:
                 raise CutShortError(f"there is more than what came ({sign}): {DECLARE}")
         self._followed = self._followed or following is not None
         return following
@@ -207,12 +210,14 @@ class AutoPaginator(Chained):
             return more.has_more[1]
         total = more.total or more.perhaps_total
         if total is None:
-            return self._is_full and more.pages is None
+            self._confirms = self._is_short and more.pages is None
+            return self._confirms or (self._is_full and more.pages is None)
         return total.rows > self._received or not total.exact
 
     def _ask(self, name: str, number: int) -> Ask:
         self._guessed = name
-        return Ask({**self._first_params, name: str(number)}, position=number, values={name: number})
+        sent = {**self._first_params, name: str(number)}
+        return Ask(sent, position=number, values={name: number}, confirms=self._confirms)
 
     def _check_understood(self, ask: Ask, answer: PageAnswer, more: PagingHints) -> None:
         """Raises PaginationError where the answer shows that the parameter meant nothing to the source."""

@@ -342,12 +342,29 @@ class Totals:
         """Whether there is one where the spec looks for it."""
         return bool(self._totals)
 
+    @property
+    def is_of_records(self) -> bool:
+        """Whether one of them counts records: those of pages alone say nothing of their lengths."""
+        return any(total.rows is not None for total in self._totals)
+
     def moved(self, received: int, pages: int) -> bool:
         """Whether what is wrong is that the source had other rows at the end, by what it told of them and gave."""
         rows = [total.rows for total in self._totals if total.rows is not None]
         counts = {total.pages for total in self._totals if total.pages is not None}
         others = len({*rows}) > 1 or len(counts) > 1 or (bool(rows) and received > rows[0])
         return others and self.complaint(received, pages) is not None
+
+    def changed(self, received: int, pages: int) -> bool:
+        """Whether the source has other rows than it had, by what it told and gave so far: whatever comes yet."""
+        if not self._totals or not all(total.exact for total in self._totals) or (self._own and pages > 1):
+            return False
+        first = self._totals[0]
+        rows = {total.rows for total in self._totals if total.rows is not None and not total.perhaps_less}
+        counts = {total.pages for total in self._totals if total.pages is not None}
+        more = (
+            bool(rows) and (first.declared or pages > 1) and first.rows is not None and received > first.rows
+        )
+        return len(rows) > 1 or len(counts) > 1 or more
 
     def is_reached(self, received: int) -> bool:
         """Whether so many records are what was told last."""

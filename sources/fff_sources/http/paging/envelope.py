@@ -108,10 +108,11 @@ class PagingHints(Struct, frozen=True):
         total = self.total or self.perhaps_total
         return _part_of(total, received) if total is not None and total.exact else None
 
-    @property
-    def counts(self) -> bool:
-        """Whether the answer tells a number of records or pages at all."""
-        return any(told is not None for told in (self.total, self.perhaps_total, self.pages))
+    def certain_sign(self, received: int) -> str | None:
+        """The same by a word alone that means the number of all records wherever it stands."""
+        total = self.total
+        known = total is not None and total.exact and conventions.is_certain_total(total.word)
+        return _part_of(total, received) if known else None
 
     def leads_on(self) -> str | None:
         """What says for certain that a page follows, whatever the totals."""

@@ -1,4 +1,4 @@
-"""The paginator that a spec asks for, and where its pages stop."""
+"""The paginator that a spec asks for, and how far its pages may go."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from collections.abc import Sequence
 
 from fff_sources.http.paging import links, paginators
 from fff_sources.http.paging.auto import AutoPaginator
-from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.cursors import CursorPaginator
-from fff_sources.http.paging.envelope import PagingHints, mentions_more, told_more
-from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
-from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
-from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
+from fff_sources.http.paging.ends import WORDED
+from fff_sources.http.paging.paginators import Ask, Paginator
+from fff_sources.http.response.jsonpath import JsonPath, parse_path
 from fff_sources.http.spec import spec
-
-#: Formats whose answers can be read for words around the records.
-WORDED = frozenset({"json", "xml"})
-_LARGE = 2**16  # bytes from which a body is looked into only where its edges have one of the words
 
 
 def sized(endpoint: spec.Endpoint, rows: int | None) -> spec.Endpoint:
@@ -90,133 +84,6 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
             )
         case _:
             return paginators.SinglePagePaginator()
-
-
-def spoken_of(endpoint: spec.Endpoint, answer: PageAnswer, totals: Totals) -> PagingHints | None:
-    """What the first of several answers says of the whole in the usual words, where the paginator reads no total.
-
-    The last one may well be empty and say nothing.
-    """
-    paginator = endpoint.paginator
-    if isinstance(paginator, spec.Auto) or paginator.total != "exact" or totals.is_present:
-        return None
-    return _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
-
-
-def is_proven_end(
-    endpoint: spec.Endpoint,
-    following: Ask | None,
-    answer: PageAnswer,
-    first: PagingHints | None,
-    received: int,
-) -> bool:
-    """Whether nobody need ask for what confirms that a short page was the last.
-
-    Its answer says that nothing follows, or, as the first one may, that so many records are all.
-    """
-    if following is None or not following.confirms:
-        return False
-    more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
-    totals = [one.total or one.perhaps_total for one in (more, first) if one is not None]
-    exact = endpoint.paginator.total == "exact"
-    return more.says_no or (exact and any(one and one.exact and one.rows == received for one in totals))
-
-
-def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
-    body = b"" if is_large and not mentions_more(answer.body) else answer.body
-    return told_more(
-        body,
-        parse_path(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else WHOLE,
-        answer.headers,
-    )
-
-
-def overlooked(
-    endpoint: spec.Endpoint,
-    answer: PageAnswer,
-    totals: Totals,
-    so_far: tuple[int, int],
-    first: PagingHints | None,
-) -> str | None:
-    """What the last answer says of more, or the first one said, where a declared paginator has found its end.
-
-    `so_far`: the records and pages that came. One that counts ends by its count. `auto` speaks for itself.
-    """
-    paginator, (received, pages) = endpoint.paginator, so_far
-    if isinstance(paginator, spec.Auto) or totals.is_reached(received):
-        return None
-    if (place := _without_cursor(endpoint, answer)) is not None:
-        return f"the record at {place!r} has nothing there, so the next page cannot be asked for"
-    is_large = len(answer.body) > _LARGE and isinstance(paginator, spec.SinglePage)
-    more = _hints(endpoint, answer, is_large=is_large)
-    # An estimate counts only where nothing proves the end.
-    counted = more.total is None or more.total.exact or isinstance(paginator, spec.SinglePage)
-    sign = None
-    if counted and paginator.total == "exact" and not totals.is_present:
-        sign = more.total_sign(received)
-        if sign is None and not isinstance(paginator, spec.SinglePage):
-            sign = (first if first is not None and not more.counts else more).part_sign(received, pages)
-    if not isinstance(paginator, spec.PageNumber | spec.Offset):  # those go `beyond`
-        led = _led(endpoint, answer, more)
-        sign = led if led is not None and (answer.records or more.has_more is not None) else sign
-    if sign is None:
-        return None
-    paginator_name = (
-        "paginator: single_page"
-        if isinstance(paginator, spec.SinglePage)
-        else f"paginator of type {paginator.type}"
-    )
-    return f"there is more than what came ({sign}), which the {paginator_name} does not read"
-
-
-def beyond(
-    endpoint: spec.Endpoint, paginator: Paginator, ask: Ask, answer: PageAnswer, *, whole: bool
-) -> Ask | None:
-    """Where one that counts has found its end, the question for one more page, if the answer says that it follows.
-
-    A number that it counts to may be that of a page alone, and a short page one that the source has cut.
-    `whole`: several pages together are what the source speaks of.
-    """
-    if not isinstance(paginator, paginators.OffsetPaginator | paginators.PageNumberPaginator):
-        return None
-    if whole or not answer.records or ask.expected is not None:
-        return None
-    flag = _flag(endpoint, answer)
-    if flag is not None and flag[1] is False:
-        return None
-    more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
-    return None if _led(endpoint, answer, more) is None else paginator.beyond(ask, answer)
-
-
-def _led(endpoint: spec.Endpoint, answer: PageAnswer, more: PagingHints) -> str | None:
-    """What says that a page follows, in the body or in the Link header."""
-    paginator = endpoint.paginator
-    read = isinstance(paginator, spec.HeaderLink) and paginator.has_more_param is not None
-    header = "" if read or more.says_no else answer.headers.get("link", "")
-    linked = speaks_of_next(header) or last_page(header, answer.url) is not None
-    return more.leads_on() or ("Link header" if linked else None)
-
-
-def _without_cursor(endpoint: spec.Endpoint, answer: PageAnswer) -> str | None:
-    """The place of a cursor that is taken out of a record which has none: that is no end."""
-    match endpoint.paginator:
-        case spec.Cursor(cursor_path=text):
-            places = [text]
-        case spec.Keyset(cursors=cursors):
-            places = list(cursors.values())
-        case _:
-            return None
-    flag = _flag(endpoint, answer)
-    if not answer.records or (flag is not None and flag[1] is False):
-        return None
-    rows = parse_path(endpoint.data_selector, endpoint.format).steps
-    rows = rows[:-1] if rows and rows[-1].kind == "every" else rows
-    for text in places:
-        path = parse_path(text, endpoint.format)
-        below = path.steps[len(rows) :]
-        if path.steps[: len(rows)] == rows and below and below[0].kind == "index" and not answer.at(path):
-            return text
-    return None
 
 
 def _total(paginator: spec.Paginated, text: str | None, form: str) -> paginators.TotalAt:
@@ -294,34 +161,3 @@ class Questions:
         """None of those that are left is asked."""
         self._asked = self._end
         self._later.clear()
-
-
-def leads_on(endpoint: spec.Endpoint, answer: PageAnswer) -> bool:
-    """Whether the answer says, at a place that the spec knows, that a page follows."""
-    flag = _flag(endpoint, answer)
-    return flag is not None and flag[1] is True
-
-
-def has_more(endpoint: spec.Endpoint, answer: PageAnswer) -> bool:
-    """What the answer says of further pages, where the spec knows a place for that.
-
-    Raises PaginationError without it.
-    """
-    flag = _flag(endpoint, answer)
-    if flag is None:
-        return True
-    if flag[1] is None:
-        raise PaginationError(f"the answer has no {flag[0]!r}")
-    return flag[1]
-
-
-def _flag(endpoint: spec.Endpoint, answer: PageAnswer) -> tuple[str, bool | None] | None:
-    """The place at which the answer should say whether a page follows, and what it says; None where none is known."""
-    paginator = endpoint.paginator
-    if not isinstance(paginator, spec.Flagged):
-        return None
-    text = paginator.has_more_path or paginator.end_path
-    if text is None:
-        return None
-    flag = answer.at(parse_path(text, endpoint.format))
-    return text, None if flag is None else is_yes(flag) == (paginator.end_path is None)

@@ -13,11 +13,12 @@ import math
 import zlib
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Collection, Iterator, Mapping
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from fff.errors import SourceError
 from fff.structs import Struct
 from fff.web.types import Response
+from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.text.csv_quotes import enclose_cells
 from fff_sources.http.response.text.csv_text import charset_of, head_of, newlines, uncommented
 
@@ -330,6 +331,13 @@ async def cancel(tasks: Collection[asyncio.Future[Response]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Fetch(Protocol):
+    """Sends one question of a reading."""
+
+    async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
+        """The answer, whose body `arriving` hears of before; raises SourceError."""
 
 
 async def unless_absent(answer: Awaitable[Response], *, ends: bool) -> Response | None:

@@ -34,6 +34,25 @@ _STATES = re.compile(
 _FAILED = frozenset({
     "error", "err", "fail", "failed", "failure", "exception", "timeout", "timed_out", "partial_failure",
 })  # fmt: skip
+#: States of an answer that is not all, written as words are.
+_PARTIAL = re.compile(
+    r"(?:partial|partially|incomplete)(?:success|successful|succeeded|results?|completed?|content)?"
+)
+#: Under what answers give a code or a state of their own.
+_OWN = re.compile(
+    r"(?:response|result|return|request|query|api)?(?:status(?:code)?|state|stat|code)|cod|ret(?:code)?|rc|err(?:no|code)"
+)
+_TOKEN = re.compile(r"[\w.+-]{1,40}")  # no sentence
+#: Codes and states, and sentences beside them, of an answer behind the last one that is as it should be.
+_NO_MORE = re.compile(
+    r"(?:no|zero|empty|end|last|done|complete|finish|ok|success|exhausted|nothing|null|eof).*|.*not?[_-]?(?:found|data|results?|records?|more|content)",
+    re.IGNORECASE,
+)
+_NO_MORE_SAID = re.compile(
+    r"\b(?:(?:no|zero|0) (?:\w+ ){0,2}(?:data|results?|records?|rows?|items?|entries|match(?:es)?|content|pages?)|no more|nothing|empty|not found"
+    r"|end of|last page|out of (?:range|bounds)|beyond)\b",
+    re.IGNORECASE,
+)
 #: States that mean as much beside no records; beside some they may be those of a thing that has the records.
 _REFUSED = re.compile(
     r"fail|error|denied|over[ _-]\w*limit|limit[ _-]?(?:exceed|reach|hit)|rate[ _-]?limit|quota|throttl|time[ _-]?out|unavailable|invalid"
@@ -45,6 +64,7 @@ _CODES = frozenset({
     "status", "statuscode", "code", "cod", "httpstatus", "httpcode", "httpstatuscode", "responsecode",
     "resultcode",
 })  # fmt: skip
+_GOOD = frozenset({"0", "200", "204"})  # codes of answers that are as they should be
 #: Flags of an answer that is not all, where they are true.
 _PARTS = re.compile(
     r"(?:is|has)?(?:partial|incomplete)(?:results?|response|success|failures?|content|data|rows|list|errors?|answer)?|resultsincomplete"
@@ -110,6 +130,9 @@ class SpokenVerdict(NamedTuple):
     cut: str | None = None  # the same, unless a page follows
     nothing: bool = False  # that there are no records
     refusal: str | None = None  # that it went wrong, where there are no records
+    #: Its own codes and states, by the names of the object and the member.
+    own: tuple[tuple[tuple[str, str], str | int], ...] = ()
+    sentence: str | None = None  # in words, whatever they mean
 
 
 _SILENT = SpokenVerdict()
@@ -121,11 +144,14 @@ def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
     if not levels:
         return _SILENT
     words: dict[str, str] = {}
+    own: dict[tuple[str, str], str | int] = {}
     sentence = None
     try:
-        for _, members in around(levels, _INSIDE):
+        for container, members in around(levels, _INSIDE):
             for name, raw in members.items():
                 word = normal(name)
+                if _OWN.fullmatch(word) is not None and (value := _code(decode(raw))) is not None:
+                    own.setdefault((container, name), value)
                 kind = _kind(word, raw)
                 if kind is not None:
                     words.setdefault(kind, f"{name}: {_words(raw)}")
@@ -136,8 +162,48 @@ def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
         if kind in words and sentence is not None and sentence not in words[kind]:
             words[kind] = f"{words[kind]} ({sentence})"
     return SpokenVerdict(
-        words.get("fault"), words.get("part"), words.get("cut"), "nothing" in words, words.get("refusal")
+        words.get("fault"),
+        words.get("part"),
+        words.get("cut"),
+        "nothing" in words,
+        words.get("refusal"),
+        tuple(own.items()),
+        sentence,
     )
+
+
+class OwnCodes:
+    """What the answers of one reading give as their own codes and states, whatever these mean: 0 and `ok`, say, then 1003."""
+
+    def __init__(self) -> None:
+        self._beside_records: dict[tuple[str, str], set[str | int]] = {}
+
+    def other(self, spoken: SpokenVerdict, records: int) -> str | None:
+        """The one of an answer without records, where all that had some had another one: it is none of the usual end."""
+        if records:
+            for place, value in spoken.own:
+                self._beside_records.setdefault(place, set()).add(value)
+            return None
+        for place, value in spoken.own:
+            known = self._beside_records.get(place, ())
+            if len(known) == 1 and value not in known and not _is_usual_end(value, spoken.sentence):
+                more = "" if spoken.sentence is None else f" ({spoken.sentence})"
+                return f"{place[1]}: {value}{more}"
+        return None
+
+
+def _code(value: object) -> str | int | None:
+    """A number or one word; None of anything else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return value if isinstance(value, str) and _TOKEN.fullmatch(value) else None
+
+
+def _is_usual_end(value: str | int, sentence: str | None) -> bool:
+    """Whether a code or a state, or the sentence beside it, says no more than that there is nothing (else)."""
+    if str(value) in _GOOD or _NO_MORE.fullmatch(str(value)):
+        return True
+    return sentence is not None and _NO_MORE_SAID.search(sentence) is not None
 
 
 def part_by(headers: Mapping[str, str]) -> str | None:
@@ -209,6 +275,8 @@ def _kind(word: str, raw: Raw) -> str | None:
         return "fault"
     if _STATES.fullmatch(word) is not None:
         value = decode(raw)
+        if isinstance(value, str) and _PARTIAL.fullmatch(normal(value)):
+            return "part"
         return "fault" if _is_failed(value) else "refusal" if _is_refused(value) else None
     if word in _NOTES and any(_SHORTENED.search(one) for one in _texts(raw)):
         return "cut"
