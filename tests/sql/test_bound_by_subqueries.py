@@ -146,7 +146,6 @@ def test_the_value_of_a_subquery_of_one_row_is_had_first(query: str) -> None:
         "NOT EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk)",
         "pk IN (SELECT pk FROM line) OR pname = 'x'",
         "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk OR l.qty = 3)",
-        "EXISTS (SELECT 1 FROM line l WHERE l.pk <=> part.pk)",
         "EXISTS (SELECT count(*) FROM line l WHERE l.pk = part.pk)",
         "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk HAVING count(*) = 0)",
         "EXISTS (SELECT 1 FROM line l WHERE l.pk = part.pk GROUP BY GROUPING SETS ((l.o), ()))",
