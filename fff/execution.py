@@ -121,8 +121,13 @@ class Execution:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended; only after `batches` has ended."""
+        """How the run ended; only once that is known."""
         assert self._outcome is not None, "the run has not ended"
+        return self._outcome
+
+    @property
+    def settled(self) -> RunOutcome | None:
+        """The outcome, once it is known: before the first batch where Spark makes the rows, else after the last one."""
         return self._outcome
 
     def interrupt(self) -> None:
@@ -197,7 +202,8 @@ class Execution:
         except FFFError as error:
             self._end(error)
             raise
-        self._end(None)
+        if self._outcome is None:
+            self._end(None)
 
     async def _rows(self, sink: RowSink) -> AsyncGenerator[pa.RecordBatch]:
         """Rows as they are found, or all at the end when they are to be held back."""
@@ -255,8 +261,10 @@ class Execution:
         self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
         if not self._complete:
             table = pa.Table.from_arrays(table.columns, schema=self._bounded(table.schema))
+        self._spark_rows = len(table)
+        # Who reads only some of the rows learns as well what they are worth.
+        self._end(None)
         for batch in table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
-            self._spark_rows += len(batch)
             yield batch
 
     async def _run_blocks(self) -> None:

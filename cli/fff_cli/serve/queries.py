@@ -247,9 +247,17 @@ class ServedQuery(Struct):
 
     def end(self) -> dict[str, Any]:
         """How it ended, as JSON has values: in the last part of every framing."""
-        outcome, execution = self.outcome, self.execution
-        assert outcome is not None, "the query has not ended"
-        assert execution is not None, "nor begun"
+        assert self.outcome is not None, "the query has not ended"
+        return self._told(self.outcome)
+
+    def settled(self) -> dict[str, Any] | None:
+        """The same, where it is known before the rows are read: those of an aggregate are made of all that has come."""
+        outcome = None if self.execution is None else self.execution.settled
+        return None if outcome is None else self._told(outcome)
+
+    def _told(self, outcome: RunOutcome) -> dict[str, Any]:
+        execution = self.execution
+        assert execution is not None, "what has not begun has no outcome"
         access = execution.snapshot().access
         end = {
             "complete": outcome.complete,
