@@ -17,13 +17,10 @@ import pytest
 from pyspark.sql import datasource as spark
 
 import fff
-from fff.federation import Federation
 from fff.frames.spark_data_source import FFFDataSource, FFFReader, FilteringReader, Job
 from fff.frames.spark_filters import narrowed
-from fff.opening import open_federation
 from tests.api.conftest import Publish
 from tests.api.sites import pages, tables
-from tests.engine.duck import over_duck
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 
@@ -216,17 +213,11 @@ def test_a_part_of_the_answer_is_not_taken_for_the_whole(
     assert any("the answer is incomplete" in record.getMessage() for record in logged)
 
 
+@pytest.mark.usefixtures("duck_for_spark")
 def test_a_number_of_a_part_is_not_given_and_then_taken_back(
-    publish: Publish, monkeypatch: pytest.MonkeyPatch, logged: list[logging.LogRecord]
+    publish: Publish, logged: list[logging.LogRecord]
 ) -> None:
     """`first` takes one row and never comes back to hear what was wrong with it."""
-
-    def opened(*sources: Any, **options: Any) -> Federation:
-        federation = open_federation(*sources, **options)
-        over_duck(federation)
-        return federation
-
-    monkeypatch.setattr("fff.api.running.open_federation", opened)
     spec, schema = publish(pages(60, "total"), tables("total")), pa.schema([("n", pa.int64())])
     asked = {"query": "SELECT count(*) AS n FROM r", "max_requests": "2"}
     with pytest.raises(fff.SourceError, match="the answer is incomplete: the budget of 2 requests"):
