@@ -186,8 +186,8 @@ class KeyQuestion:
         why = "; ".join(dict.fromkeys(part.reason for part in rest)) or _NO_ANSWER
         reasons |= dict.fromkeys(silent, why)
         counted = [part.keys for part in rest if part.predicate.endswith(MORE_KEYS)]
-        # Parts beyond those that are listed are counted. If they are as many as the requests that keys without a
-        # row stand for, it is those, and the other keys of these requests have only some of their rows.
+        # Parts beyond those that are listed are counted. If they are as many as the requests that keys
+        # without a row stand for, it is those, and other keys of these requests have only some of their rows.
         unsaid = {text for key in silent for text in predicates[key]}
         unclear = sum(counted) > len(unsaid) or any(len(predicates[key]) > 1 for key in silent)
         if len(counted) < len(rest) or (counted and unclear):
