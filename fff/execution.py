@@ -23,7 +23,7 @@ from fff.limits import WRITE_MILLION_S
 from fff.options import RunOptions
 from fff.policies.adaptive.session_memory import Memory
 from fff.result.audit.report import audited, audits
-from fff.result.doubts import TWICE, doubt_text, lacking_in, twice_in
+from fff.result.doubts import TWICE, doubt_text, incomplete_in, lacking_in, twice_in
 from fff.result.feeding import Feeding
 from fff.result.report import make_report
 from fff.result.row_sink import RowSink
@@ -121,8 +121,13 @@ class Execution:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended; only after `batches` has ended."""
+        """How the run ended; only once that is known."""
         assert self._outcome is not None, "the run has not ended"
+        return self._outcome
+
+    @property
+    def settled(self) -> RunOutcome | None:
+        """The outcome, once it is known: before the first batch where Spark makes the rows, else after the last one."""
         return self._outcome
 
     def interrupt(self) -> None:
@@ -197,7 +202,8 @@ class Execution:
         except FFFError as error:
             self._end(error)
             raise
-        self._end(None)
+        if self._outcome is None:
+            self._end(None)
 
     async def _rows(self, sink: RowSink) -> AsyncGenerator[pa.RecordBatch]:
         """Rows as they are found, or all at the end when they are to be held back."""
@@ -255,8 +261,10 @@ class Execution:
         self.schema = tuple(result_field(one.name, one.type) for one in table.schema)
         if not self._complete:
             table = pa.Table.from_arrays(table.columns, schema=self._bounded(table.schema))
+        self._spark_rows = len(table)
+        # Who reads only some of the rows learns as well what they are worth.
+        self._end(None)
         for batch in table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
-            self._spark_rows += len(batch)
             yield batch
 
     async def _run_blocks(self) -> None:
@@ -380,37 +388,50 @@ class Execution:
         for block in self._blocks:
             block.remember()
         self._history.note(self._catalog, self._blocks)
-        complete = error is None and self._complete
+        self._outcome = self._account(error)
+
+    def cut_outcome(self, rows: int, reason: str) -> RunOutcome:
+        """How it ends for one who has read so many rows and wants no more; what is known of these by now still holds."""
+        return self._account(None, rows, reason)
+
+    def _account(self, error: FFFError | None, rows: int | None = None, cut: str | None = None) -> RunOutcome:
+        """What the result is worth; `cut`: why it has but so many rows."""
+        partial = error is None and not self._complete
+        complete = error is None and not partial and cut is None
         warnings = (*self.prepared.warnings, *warnings_of(self._blocks, self._meters))
         snapshot = self.snapshot()
         warnings = warnings if self._late is None else (*warnings, self._late)
         if self._short_of_memory is not None:
             warnings = (*warnings, self._short_of_memory)
         tables = {part.table for part in snapshot.missing}
-        cut = (part for part in self._cut if part.table not in tables)
-        snapshot = replace(snapshot, missing=(*snapshot.missing, *cut))
+        dropped = (part for part in self._cut if part.table not in tables)
+        snapshot = replace(snapshot, missing=(*snapshot.missing, *dropped))
         reason = None
         if error is not None:
             exit_code, reason = error.exit_code, error.message
         elif complete:
             exit_code = 0
+        elif cut is not None:
+            exit_code, reason = 3, cut
         else:
             exit_code = 3
             reason = snapshot.missing[0].reason if snapshot.missing else self._ending.reason or "stopped"
             if self.options.deadline is not None and reason == self._ending.reason:
-                reason = f"{reason} ({self._spent(self._ended)})"
+                reason = f"{reason} ({self._spent()})"
         if isinstance(error, SourceError) and not snapshot.missing:
             part = Missing(".".join(p for p in (error.source, error.table) if p), "true", error.reason)
             snapshot = replace(snapshot, missing=(part,))
-        rows = 0 if error is not None else self._rows_out
-        partial = not complete and error is None
-        causes = self._doubts(snapshot.missing) if partial else ()
+        if rows is None:
+            rows = 0 if error is not None else self._rows_out
+        incomplete = incomplete_in(self._blocks, snapshot.missing) if partial else ()
+        causes = causes_among(self.prepared.doubts, incomplete)
         twice = twice_in(self._blocks) if partial else ()
         doubtful = (*causes, *(f"{TWICE} of {table}" for table in twice))
         if doubtful:
             warnings = (*warnings, doubt_text(causes, twice, snapshot.missing, self._bounds))
-        sql, seed, routed = self.prepared.sql, self.seed, [audited(block) for block in self._blocks]
-        self._outcome = RunOutcome(
+        sql, seed = self.prepared.sql, self.seed
+        routed = [] if self._ended is None else [audited(block) for block in self._blocks]
+        return RunOutcome(
             complete=complete,
             exit_code=exit_code,
             reason=reason,
@@ -440,7 +461,7 @@ class Execution:
     def _bounded(self, schema: pa.Schema) -> pa.Schema:
         """The schema of a partial answer, its fields with what their values say of those of the complete one."""
         bounds = self.prepared.bounds
-        incomplete = self._incomplete((*self.snapshot().missing, *self._cut))
+        incomplete = incomplete_in(self._blocks, (*self.snapshot().missing, *self._cut))
         if (
             bounds is None
             or len(bounds.columns) != len(schema)
@@ -449,7 +470,7 @@ class Execution:
         ):
             return schema
         self._bounds = bounds
-        self._within = () if self._cut else bounds.within(self._lacking())
+        self._within = () if self._cut else bounds.within([lacking_in(block) for block in self._blocks])
         fields = [
             one.with_metadata({BOUND: bound}) for one, bound in zip(schema, bounds.columns, strict=True)
         ]
@@ -459,12 +480,9 @@ class Execution:
                 fields[place] = fields[place].with_metadata(metadata)
         return pa.schema(fields, schema.metadata)
 
-    def _lacking(self) -> list[int | None]:
-        """Of each block, how many results more it would have at most."""
-        return [lacking_in(block) for block in self._blocks]
-
-    def _spent(self, ended: float) -> str:
-        """What took how long."""
+    def _spent(self) -> str:
+        """What took how long, of a run that has ended."""
+        ended = self._ended or time.perf_counter()
         joined = self._joined or ended
         joining = sum(block.driver.joining_s for block in self._blocks)
         writing = 0.0 if self._row_sink is None else self._row_sink.writing_s
@@ -475,15 +493,3 @@ class Execution:
         if self._spark is not None:
             parts.append(f"Spark {ended - joined:.1f} s")
         return ", ".join(parts)
-
-    def _doubts(self, missing: Sequence[Missing]) -> tuple[str, ...]:
-        """What in the statement may have made rows wrong, given what was not read."""
-        return causes_among(self.prepared.doubts, self._incomplete(missing))
-
-    def _incomplete(self, missing: Sequence[Missing]) -> set[str]:
-        """The tables that were not read in full."""
-        incomplete = {part.table for part in missing}
-        for block in self._blocks:
-            if block.stopped:  # then also what it would have asked other tables for
-                incomplete |= {access.table.full_name for access in block.access if not access.fed}
-        return incomplete

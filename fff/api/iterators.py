@@ -78,8 +78,16 @@ class AsyncStream(_Once):
 class AsyncBatches(_Once):
     """The rows of one statement as they are found. `async for` runs it; how it ended is known after."""
 
+    _execution: Execution | None = None
+
+    @property
+    def settled(self) -> RunOutcome | None:
+        """How the statement ends, as soon as it is known: from the first batch on where Spark makes the rows."""
+        return None if self._execution is None else self._execution.settled
+
     async def __aiter__(self) -> AsyncGenerator[RecordBatch]:
         async with self._start() as run:
+            self._execution = run.execution
             while await run.more():
                 yield run.take()
             self._outcome = run.execution.outcome
@@ -144,6 +152,11 @@ class Batches(_Steps[RecordBatch], Ended):
     def outcome(self) -> RunOutcome:
         """How the statement ended; raises UsageError before it has."""
         return self._inner.outcome
+
+    @property
+    def settled(self) -> RunOutcome | None:
+        """How the statement ends, as soon as it is known: from the first batch on where Spark makes the rows."""
+        return self._inner.settled
 
 
 def _stepped(loop: LoopThread, source: AsyncGenerator[_T]) -> Generator[_T]:

@@ -164,7 +164,8 @@ class DatabaseCursor:
                     f"the answer is not complete: {note}\n"
                     '  raise the limit, or connect with on_source_error="partial" to have what there is'
                 )
-            warnings.warn(f"{note}; {_EXPLAINED}", IncompleteAnswer, stacklevel=2)
+            # Those of the result say in sentences where its rows or numbers may be wrong.
+            warnings.warn("; ".join([note, *result.warnings, _EXPLAINED]), IncompleteAnswer, stacklevel=2)
         self._result = result
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -51,6 +52,11 @@ class NotSupportedError(DatabaseError):
 
 class IncompleteAnswer(builtins.UserWarning):
     """The rows are part of the answer: `Cursor.result` tells what it lacks."""
+
+
+# Each is seen, not the first of a line of code alone, as Python has it: the next answer there is another one.
+# Last of the filters: what a user says of these warnings, or of all, goes before.
+warnings.simplefilter("always", IncompleteAnswer, append=True)
 
 
 @contextmanager

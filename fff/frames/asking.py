@@ -171,11 +171,12 @@ class KeyQuestion:
         """The keys that were not answered in full, each with the reason: where in doubt, all of them."""
         reason_of = {part.predicate: part.reason for part in missing}
         keys_with_rows = set(_tuples(rows.select(self.key_names)))
+        predicates = {key: self._predicates(key, lookups) for key in _tuples(keys)}
         reasons: dict[Key, str] = {}
         used: set[str] = set()
         silent: list[Key] = []
-        for key in _tuples(keys):
-            known = [text for text in self._predicates(key, lookups) if text in reason_of]
+        for key, some in predicates.items():
+            known = [text for text in some if text in reason_of]
             used |= set(known)
             if known:
                 reasons[key] = reason_of[known[0]]
@@ -185,10 +186,15 @@ class KeyQuestion:
         why = "; ".join(dict.fromkeys(part.reason for part in rest)) or _NO_ANSWER
         reasons |= dict.fromkeys(silent, why)
         counted = [part.keys for part in rest if part.predicate.endswith(MORE_KEYS)]
-        # Parts beyond those that are listed are counted: if they are as many as the keys without a row, it
-        # is those.
-        if len(counted) < len(rest) or len(used) + sum(counted) > len(reasons):
-            reasons = dict.fromkeys(_tuples(keys), why) | reasons
+        # Parts beyond those that are listed are counted. If they are as many as the requests that keys
+        # without a row stand for, it is those, and other keys of these requests have only some of their rows.
+        unsaid = {text for key in silent for text in predicates[key]}
+        unclear = sum(counted) > len(unsaid) or any(len(predicates[key]) > 1 for key in silent)
+        if len(counted) < len(rest) or (counted and unclear):
+            reasons = dict.fromkeys(predicates, why) | reasons
+        elif counted:
+            halves = [key for key, some in predicates.items() if some & unsaid]
+            reasons = dict.fromkeys(halves, why) | reasons
         return reasons
 
     def _predicates(self, key: Key, lookups: Sequence[LookupMethod]) -> set[str]:

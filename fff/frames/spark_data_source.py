@@ -27,6 +27,7 @@ from fff.structs import replace
 if TYPE_CHECKING:
     from fff.frames.spark_stream import ChangesReader, StreamedTable
     from fff.options import ConnectOptions
+    from fff.stats import RunOutcome
 
 RecordBatch: TypeAlias = pa.RecordBatch
 T = TypeVar("T")
@@ -166,17 +167,27 @@ class Job:
             folder = None if part is None else this.folder
             with Connection(self.sources, options, this.client, folder) as federation:
                 batches = federation.batches(self.sql, self.params, part=part)
+                # A job that wants few rows, by `first` or a limit, never comes back for what is said after
+                # the last of them, and what Spark makes of an incomplete answer is wrong from the first on.
+                judged = False
                 for batch in batches:
+                    if not judged and batches.settled is not None:
+                        self._judge(batches.settled)
+                        judged = True
                     yield _cast(batch, schema)
-                result = batches.outcome
-            if result.complete:
-                return
-            if self.settings.get("on_source_error", "fail") == "fail":
-                raise SourceError(
-                    f"the answer is incomplete: {result.reason}",
-                    hint="read what there is with option on_source_error=partial",
-                )
-            _log.warning("the answer is incomplete: %s", result.reason)
+                if not judged:
+                    self._judge(batches.outcome)
+
+    def _judge(self, outcome: RunOutcome) -> None:
+        """Raise, or log, that an answer is incomplete."""
+        if outcome.complete:
+            return
+        if self.settings.get("on_source_error", "fail") == "fail":
+            raise SourceError(
+                f"the answer is incomplete: {outcome.reason}",
+                hint="read what there is with option on_source_error=partial",
+            )
+        _log.warning("the answer is incomplete: %s", outcome.reason)
 
 
 class FFFDataSource(DataSource):  # type: ignore[misc]  # pyspark is not type-checked

@@ -23,6 +23,15 @@ def lacking_in(block: RunningBlock) -> int | None:
     return None if repeated is None else lacking + repeated
 
 
+def incomplete_in(blocks: Sequence[RunningBlock], missing: Sequence[Missing]) -> set[str]:
+    """The tables that were not read in full."""
+    incomplete = {part.table for part in missing}
+    for block in blocks:
+        if block.stopped:  # then also what it would have asked other tables for
+            incomplete |= {access.table.full_name for access in block.access if not access.fed}
+    return incomplete
+
+
 def twice_in(blocks: Sequence[RunningBlock]) -> tuple[str, ...]:
     """The tables that changed while they were read, and have no primary key by which a row that came again would be known."""
     accesses = (access for block in blocks for access in block.access if not access.table.primary_key)

@@ -11,10 +11,13 @@ import yaml
 from aiohttp import web
 
 from fff.api.loop import LoopThread
+from fff.federation import Federation
+from fff.opening import open_federation
+from tests.engine.duck import over_duck
 from tests.engine.patience import no_page_is_late
 from tests.engine.site import Site
 
-__all__ = ["no_page_is_late", "publish"]
+__all__ = ["duck_for_spark", "no_page_is_late", "publish"]
 
 #: Serves a site and writes a spec whose source `web` it is; the path of the spec.
 Publish = Callable[..., Path]
@@ -40,6 +43,18 @@ def publish(tmp_path: Path) -> Iterator[Publish]:
             return file
 
         yield start
+
+
+@pytest.fixture
+def duck_for_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections take DuckDB for Spark."""
+
+    def opened(*sources: Any, **options: Any) -> Federation:
+        federation = open_federation(*sources, **options)
+        over_duck(federation)
+        return federation
+
+    monkeypatch.setattr("fff.api.running.open_federation", opened)
 
 
 async def _serve(site: Site) -> tuple[web.AppRunner, int]:

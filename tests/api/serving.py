@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,12 +87,15 @@ async def serving(
     *,
     tokens: Mapping[str, str] | None = None,
     max_age: float = 60.0,
+    spark: Callable[[Any], object] | None = None,
 ) -> AsyncIterator[Caller]:
-    """A server in this process."""
+    """A server in this process; `spark` gives its federation what stands in the place of Spark."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         federation = open_federation([spec], keep=True, max_age=max_age, cache=False, local_files=False)
         async with federation:
+            if spark is not None:
+                spark(federation)
             door = WebDoor(Queries(federation, limits or ServeLimits()), tokens or {"": TOKEN})
             async with door.listening(bound, None), aiohttp.ClientSession() as http:
                 yield Caller(http, f"http://127.0.0.1:{bound.getsockname()[1]}")

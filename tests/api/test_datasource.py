@@ -213,6 +213,20 @@ def test_a_part_of_the_answer_is_not_taken_for_the_whole(
     assert any("the answer is incomplete" in record.getMessage() for record in logged)
 
 
+@pytest.mark.usefixtures("duck_for_spark")
+def test_a_number_of_a_part_is_not_given_and_then_taken_back(
+    publish: Publish, logged: list[logging.LogRecord]
+) -> None:
+    """`first` takes one row and never comes back to hear what was wrong with it."""
+    spec, schema = publish(pages(60, "total"), tables("total")), pa.schema([("n", pa.int64())])
+    asked = {"query": "SELECT count(*) AS n FROM r", "max_requests": "2"}
+    with pytest.raises(fff.SourceError, match="the answer is incomplete: the budget of 2 requests"):
+        next(job(spec, **asked).read(None, schema))
+    first = next(job(spec, **asked, on_source_error="partial").read(None, schema))
+    assert first["n"].to_pylist() in ([10], [20])
+    assert any("the answer is incomplete" in record.getMessage() for record in logged)
+
+
 def test_the_job_is_told_the_message_and_no_stack(publish: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
     assert FFFDataSource.name() == "fff"
     spec = publish(pages(5, "total"), tables("total"))

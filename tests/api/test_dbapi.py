@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 import tomllib
 import warnings
 from pathlib import Path
@@ -127,6 +129,29 @@ def test_an_incomplete_answer_never_looks_complete(spec: Path) -> None:
         assert 0 < len(cursor.fetchall()) < len(ROWS)
         assert not cursor.result.complete
         assert cursor.result.missing[0].table == "web.r"
+
+
+PARTS = """
+import sys
+import fff.dbapi
+with fff.dbapi.connect(sys.argv[1], max_requests=1, on_source_error="partial") as connection:
+    for _ in range(3):
+        connection.cursor().execute("SELECT a, b FROM web.r")
+"""
+
+
+def test_every_incomplete_answer_is_warned_of_unless_the_user_says_otherwise(spec: Path) -> None:
+    for filters, times in (((), 3), (("-W", "once"), 1), (("-W", "ignore"), 0)):
+        command = [sys.executable, *filters, "-c", PARTS, str(spec)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert done.stderr.count("IncompleteAnswer: ") == times, (filters, done.stderr)
+
+
+@pytest.mark.usefixtures("duck_for_spark")
+def test_a_warning_tells_what_is_in_doubt(spec: Path) -> None:
+    told = pytest.warns(dbapi.IncompleteAnswer, match=r"numbers are bounds, .*web\.r was not read in full")
+    with dbapi.connect(spec, max_requests=1, on_source_error="partial") as connection, told:
+        connection.cursor().execute("SELECT count(*) AS n FROM web.r")
 
 
 def test_pandas_reads_it(spec: Path) -> None:

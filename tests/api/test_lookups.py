@@ -23,6 +23,7 @@ from aiohttp import web
 
 import fff
 from fff.access.disk.journal import Journal
+from fff.catalog import LookupMethod
 from fff.frames import asking
 from fff.frames.asking import KeyQuestion
 from fff.frames.ceiling import CeilingAddress, CeilingService
@@ -30,6 +31,7 @@ from fff.frames.lookup import attempts_of
 from fff.frames.spark_data_source import Job
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
+from fff.stats import MORE_KEYS, Missing
 from fff.structs import replace
 from fff.web.types import HostPolicy, Window
 from tests.api.conftest import Publish
@@ -118,6 +120,37 @@ def test_more_failures_than_are_listed_leave_the_others_whole(publish: Publish) 
     answers = asked(question(spec), [f"z{n}" for n in range(200)])
     assert {key for key, row in answers.items() if row[-1] is not None} == bad
     assert {row[-1] for row in answers.values()} == {None, "HTTP 500 after 2 attempts"}
+
+
+@pytest.mark.parametrize(
+    ("lookups", "late", "flagged"),
+    [
+        (
+            ["a"],
+            20,
+            range(80),
+        ),  # by their number these could be those without a row, of which each request had three
+        (["a"], 0, range(60)),  # and these are
+        (["a", "b"], 0, range(80)),  # which of two requests for a key was not answered, nobody knows
+    ],
+)
+def test_requests_for_several_keys_count_once(
+    publish: Publish, lookups: list[str], late: int, flagged: Sequence[int]
+) -> None:
+    """Sixty requests of three keys each failed, ten of them with a row of one; and `late` ones, also with a row."""
+    one = replace(question(publish(incomes(), TOWN)), on=("a", "b"))
+    methods = [LookupMethod(name, keys=(name,)) for name in lookups]
+    keys = [(a, b) for a in range(80) for b in (100, 101, 102)]
+    have = [(a, b) for a, b in keys if a >= 60 or (a >= 50 and b == 100)]
+    missing = [Missing("web.t", f"a = {a}", "HTTP 500") for a in range(50)]
+    missing.append(Missing("web.t", f"{10 + late} {MORE_KEYS}", "HTTP 500"))
+    reasons = one._reasons(two_keys(keys), two_keys(have), methods, missing)
+    assert {a for a, _ in reasons} == set(flagged)
+    assert len(reasons) == 3 * len(flagged)
+
+
+def two_keys(keys: Sequence[tuple[int, int]]) -> pa.Table:
+    return pa.table({"k0": [a for a, _ in keys], "k1": [b for _, b in keys]})
 
 
 def test_a_host_that_answers_nothing(publish: Publish) -> None:

@@ -21,6 +21,7 @@ from fff_cli.postgres.commands import (
 from fff_cli.postgres.copying import CopyForm
 from tests.api.postgres_serving import WHOLE, standing
 from tests.api.sites import JOIN, TABLES, site
+from tests.engine.duck import over_duck
 
 pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
 
@@ -89,6 +90,27 @@ async def test_a_cursor_of_what_is_wrong_or_not_whole_says_so(publish):
             async with client.cursor().copy(f"COPY ({JOIN}) TO STDOUT") as copy:
                 assert len([row async for row in copy.rows()]) < 45
         assert await rows_of(client, "SELECT 1") == [(1,)]
+
+
+async def test_a_number_that_is_not_whole_is_known_before_it_is_read(publish):
+    """A cursor's one row may be all that is read of it: nothing that came after would be heard."""
+    one = site()
+    one.faults[("r", "scan@20")] = 500
+    counted = "DECLARE c CURSOR WITH HOLD FOR SELECT count(*) AS n FROM web.r"
+    async with standing(publish(one, TABLES)) as server, await server.connect() as client:
+        over_duck(server.queries.federation)
+        with pytest.raises(psycopg.errors.IoError, match=r"not complete.*web\.r"):
+            await client.execute(counted)
+        told: list[str] = []
+        client.add_notice_handler(lambda notice: told.append(str(notice.message_primary)))
+        await client.execute("SET fff.partial = on")
+        await client.execute(counted)
+        [(count,)] = await rows_of(client, "FETCH c")
+        assert 0 < count < 45
+        assert any("numbers are bounds" in text for text in told)
+        early = len(told)
+        assert await rows_of(client, "FETCH c") == []
+        assert len(told) == early, "once is enough"
 
 
 HARD = [(1, 'a,"b"'), (2, "tab\tnew\nline\\ \\N"), (3, ""), (4, None), (5, "\\."), (6, "naïve")]

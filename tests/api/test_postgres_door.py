@@ -23,6 +23,7 @@ from fff_cli.serve.queries import ServeLimits
 from tests.api.postgres_serving import WHOLE, Standing, standing
 from tests.api.serving import TOKEN, started
 from tests.api.sites import JOIN, TABLES, site
+from tests.engine.duck import over_duck
 from tests.engine.site import until
 
 pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
@@ -272,6 +273,17 @@ async def test_a_portal_gives_its_rows_in_parts(publish):
         assert await client.hear(b"Z") == [b"E", b"Z"], "what follows an error is skipped to the Sync"
         await client.say(message(b"Q", b" ; -- nothing\0"))
         assert await client.hear(b"Z") == [b"I", b"Z"]
+
+
+async def test_a_portal_read_in_part_gives_no_number_that_is_not_whole(publish):
+    one = site()
+    one.faults[("r", "scan@20")] = 500
+    async with standing(publish(one, TABLES)) as server, raw(server) as client:
+        over_duck(server.queries.federation)
+        parse = message(b"P", b"\0SELECT count(*) AS n FROM web.r\0" + struct.pack(">h", 0))
+        bind = message(b"B", b"\0\0" + struct.pack(">hhh", 0, 0, 0))
+        await client.say(parse, bind, message(b"E", b"\0" + struct.pack(">i", 1)), message(b"S", b""))
+        assert b"".join(await client.hear(b"Z")) == b"12EZ"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from fff_cli.serve.page import HEADERS, PAGE, SCRIPT
 from fff_cli.serve.queries import ServeLimits
 from tests.api.serving import TOKEN, Caller, serving
 from tests.api.sites import JOIN, TABLES, site
+from tests.engine.duck import over_duck
 from tests.engine.site import until
 
 WHOLE = sorted([n, 10 * (n * 3 % 7)] for n in range(45))
@@ -103,6 +104,21 @@ async def test_a_cut_reply_is_not_complete(publish):
         assert (len(answer["rows"]), answer["cut"], answer["complete"]) == (20, True, False)
         answer = (await client.query("SELECT a FROM r", rows=45)).json
         assert (len(answer["rows"]), answer["cut"], answer["complete"]) == (45, False, True)
+
+
+async def test_a_cut_reply_says_what_its_rows_are_worth(publish):
+    counted = "SELECT b, count(*) AS n FROM r GROUP BY b ORDER BY b"
+    for one in (broken(), site()):
+        async with serving(publish(one, TABLES), spark=over_duck) as client:
+            full = (await client.query(counted, report=True)).json
+            cut = (await client.query(counted, report=True, rows=1)).json
+            assert (len(cut["rows"]), cut["cut"], cut["complete"]) == (1, True, False)
+            for name in ("missing", "doubts", "bounds", "within", "warnings"):
+                assert cut[name] == full[name], name
+            assert bool(cut["doubts"]) is not full["complete"]
+            told = cut["report"]
+            assert (told["rows"], told["complete"], told["doubts"]) == (1, False, full["report"]["doubts"])
+            assert "cut after 1 rows" in told["reason"]
 
 
 def test_values_keep_what_json_would_lose():

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -370,7 +370,7 @@ class PostgresSession:
             yield part
 
     async def _asked(self, text: Translated) -> AsyncGenerator[Batch | str]:
-        rows = 0
+        rows, said = 0, list[str]()
         try:
             asked = self._question(text)
             async with self._queries.begun(self._client, asked, connection=self._writer) as query:
@@ -379,12 +379,15 @@ class PostgresSession:
                     async with contextlib.aclosing(query.events(snapshots=False)) as events:
                         async for event in events:
                             assert isinstance(event, pa.RecordBatch), "no snapshots were asked for"
+                            # A portal or a cursor may be read in part, and one number may be all of it.
+                            if not rows and (settled := query.settled()) is not None:
+                                self._judge(query, settled, said)
                             rows += len(event)
                             yield event
                             self._running = query  # another cursor's may have been, meanwhile
                 finally:
                     self._running = None
-                self._judge(query)
+                self._judge(query, query.end(), said)
         except QueryError as error:
             if error.span is not None:
                 start = text.place(error.span.start)
@@ -438,10 +441,12 @@ class PostgresSession:
         asked = asked_query({"sql": text.sql} | self._settings.of_queries(), self._queries.limits)
         return replace(asked, params=text.params)
 
-    def _judge(self, query: ServedQuery) -> None:
-        """Raise where the rows are not all there are and the session wants none such; else say what there is to say."""
-        remarks = remarks_on(query.end(), parts=self._settings.takes_parts, cancelled=query.stopped)
-        self._send(*(Remark("01000", text, severity="WARNING").encoded() for text in remarks))
+    def _judge(self, query: ServedQuery, end: Mapping[str, Any], said: list[str]) -> None:
+        """Raise where the rows are not all there are and the session wants none such; else say what was not `said`."""
+        remarks = remarks_on(end, parts=self._settings.takes_parts, cancelled=query.stopped)
+        new = [text for text in remarks if text not in said]
+        said += new
+        self._send(*(Remark("01000", text, severity="WARNING").encoded() for text in new))
 
     # What sessions say to a database
 

@@ -18,7 +18,6 @@ from fff.budget import Budget, Money
 from fff.errors import QueryError, SourceError, Span, UsageError
 from fff.federation import Execution, Federation, Prepared
 from fff.options import RunOptions
-from fff.result.report import make_report
 from fff.sql import split_statements
 from fff.stats import RunOutcome, Snapshot, bills
 from fff.structs import Struct, asdict, field, replace
@@ -229,27 +228,23 @@ class ServedQuery(Struct):
         self.outcome = self._cut_outcome(execution) if self.cut else execution.outcome
 
     def _cut_outcome(self, execution: Execution) -> RunOutcome:
-        snapshot, rows = execution.snapshot(), self.asked.rows or 0
-        how: dict[str, Any] = {
-            "complete": False,
-            "exit_code": 3,
-            "reason": f"{_CUT} after {rows:,} rows, as it was asked to be: the answer has more",
-            "rows": rows,
-            "warnings": execution.prepared.warnings,
-            "doubts": (),
-        }
-        return RunOutcome(
-            elapsed_s=snapshot.elapsed_s,
-            missing=snapshot.missing,
-            make_report=lambda: make_report(sql=execution.prepared.sql, snapshot=snapshot, audit=(), **how),
-            **how,
-        )
+        rows = self.asked.rows or 0
+        reason = f"{_CUT} after {rows:,} rows, as it was asked to be: the answer has more"
+        return execution.cut_outcome(rows, reason)
 
     def end(self) -> dict[str, Any]:
         """How it ended, as JSON has values: in the last part of every framing."""
-        outcome, execution = self.outcome, self.execution
-        assert outcome is not None, "the query has not ended"
-        assert execution is not None, "nor begun"
+        assert self.outcome is not None, "the query has not ended"
+        return self._told(self.outcome)
+
+    def settled(self) -> dict[str, Any] | None:
+        """The same, where it is known before the rows are read: those of an aggregate are made of all that has come."""
+        outcome = None if self.execution is None else self.execution.settled
+        return None if outcome is None else self._told(outcome)
+
+    def _told(self, outcome: RunOutcome) -> dict[str, Any]:
+        execution = self.execution
+        assert execution is not None, "what has not begun has no outcome"
         access = execution.snapshot().access
         end = {
             "complete": outcome.complete,
