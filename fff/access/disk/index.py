@@ -17,7 +17,7 @@ from typing import TypeAlias
 from fff.structs import Struct
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
-VERSION = 3
+VERSION = 4
 #: Seconds a writer waits for others; what it wants to write is only a copy of what can be had again.
 _PATIENCE_S = 0.25
 _FILE = re.compile(r"[0-9a-f]{24}\.arrow")
