@@ -9,7 +9,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from fff.access.disk.changes import brought_up_to_date
+from fff.access.disk.changes import Watermark, brought_up_to_date
 from fff.access.disk.codec import by_key, key_bytes, packed, unpacked
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
@@ -152,18 +152,21 @@ class CachedSource:
         file = self._store.scan_file(self._schema(asked))
         truncated, shape = False, self._shape(quals, False)
         under = (self._shape((), False), quals)
+        mark = None if table.changes is None else Watermark(table.changes.column)
         try:
             pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
             before = await self._before(asked)
             if before is not None:
-                shape, rows = before
+                shape, rows, mark = before
                 under = (b"", ())  # under a name of its own alone
                 pages = brought_up_to_date(
-                    rows, self._adapter, table, method, asked, meter=meter, window=window
+                    rows, self._adapter, table, method, asked, mark=mark, meter=meter, window=window
                 )
             async with aclosing(cast("AsyncGenerator[Page]", pages)) as stream:
                 async for page in stream:
                     truncated = truncated or page.truncated is not None
+                    if mark is not None and before is None:  # else changes are marked as they come
+                        mark.see(page)
                     if file is not None and self._repeats_secrets(page.rows):
                         file.drop()
                         file = None
@@ -173,12 +176,13 @@ class CachedSource:
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
             if file is not None and whole and _doubtful(meter) == doubtful:
-                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under)
+                text = b"" if mark is None else mark.text
+                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under, mark=text)
         finally:
             if file is not None:
                 file.drop()
 
-    async def _before(self, columns: tuple[str, ...]) -> tuple[bytes, list[pa.RecordBatch]] | None:
+    async def _before(self, columns: tuple[str, ...]) -> tuple[bytes, list[pa.RecordBatch], Watermark] | None:
         """The newest rows on disk of which only what has changed must be asked for, and the name to keep that under."""
         if not self._changes or self._table.changes is None:
             return None
@@ -197,7 +201,8 @@ class CachedSource:
             self._store.forget(entry)
             return None
         self._store.used(entry)
-        return to, [batch.select(list(columns)) for batch in rows]
+        mark = Watermark(self._table.changes.column, entry.mark)
+        return to, [batch.select(list(columns)) for batch in rows], mark
 
     def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
         """Whether the source has put a secret of its own into the rows."""
