@@ -10,7 +10,7 @@ from typing import Protocol, cast
 import pyarrow as pa
 
 from fff.access.gathering import settled
-from fff.access.key_index import KeyIndex, rows_having
+from fff.access.key_index import KeyIndex, rows_having, tells_keys
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
@@ -134,7 +134,7 @@ class TableBuffer:
         self._store.grew(self)
 
     def covering(self, keys: Sequence[str]) -> KeyIndex | None:
-        """All rows by these columns, when a scan has brought them all."""
+        """All rows by these columns, when a scan has brought them all, and says which they are."""
         if not set(keys) <= set(self.columns):
             return None
         whole = next(iter(self.wholes), None)
@@ -145,6 +145,8 @@ class TableBuffer:
         if index is None:
             if self._whole is None:
                 self._whole = self._together(whole)
+            if not tells_keys(self._whole, keys):
+                return None
             index = self._indexes[tuple(keys)] = KeyIndex(self._whole, keys)
             self._store.grew(self)
         return index

@@ -15,7 +15,7 @@ from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
 from fff.access.disk.together import Together
-from fff.access.key_index import KeyIndex, rows_having
+from fff.access.key_index import KeyIndex, rows_having, tells_keys
 from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.errors import FFFError
@@ -406,7 +406,9 @@ class CachedSource:
                     schema = kept[0].schema if kept else self._schema(self._columns(needed))
                     self._whole = pa.Table.from_batches(kept, schema)
             whole = self._whole
-            index = None if whole is None else await asyncio.to_thread(KeyIndex, whole, names)
+            index = None
+            if whole is not None and tells_keys(whole, names):
+                index = await asyncio.to_thread(KeyIndex, whole, names)
             self._looked[names] = index
             return index
 
