@@ -165,14 +165,21 @@ class AccessStore:
         columns = tuple(every if self.keep and whole else [name for name in every if name in wanted])
 
         def opened(some: Quals) -> SourceAdapter:
-            return open_source(replace(table, quals=some), use.adapter, self.disk)
+            return open_source(replace(table, quals=some), use.adapter, self.disk, aged)
+
+        def aged(seconds: float) -> None:
+            """What comes from disk was read so long ago, and not just now."""
+            if buffer.fresh_until is not None:
+                buffer.fresh_until = min(buffer.fresh_until, self._clock() + lasts - seconds)
 
         source, parts = opened(quals), self._parts(table, columns)
         patched = PatchedSource(source, table, columns, parts, opened) if parts else None
         buffer = TableBuffer(self, table, patched if patched and patched.held else source, columns)
+        lasts = float("inf") if self._max_age is None else self._max_age
         if self._max_age is not None:
             source_ttl = use.adapter.cache_ttl() if isinstance(use.adapter, Cacheable) else None
-            until = self._clock() + min(self._max_age, self._max_age if source_ttl is None else source_ttl)
+            lasts = lasts if source_ttl is None else min(lasts, source_ttl)
+            until = self._clock() + lasts
             older = [part.fresh_until for part, _ in patched.held] if patched else []
             buffer.fresh_until = min([until, *(one for one in older if one is not None)])
         return buffer

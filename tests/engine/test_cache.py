@@ -17,6 +17,7 @@ from fff.access.disk.folder import cache_folder
 from fff.access.disk.index import KeptAnswer
 from fff.access.disk.policy import row_cache
 from fff.access.disk.store import RowStore
+from fff.access.session_cache import AccessStore
 from fff.access.stack import open_source
 from fff.errors import UsageError
 from tests.engine.cached import ABC, INTS, JOIN, TABLES, World
@@ -460,3 +461,22 @@ async def test_a_scan_that_does_not_tell_a_key_answers_no_lookup_by_it(
             return
     async with world.federation() as second:
         assert (await run(second, sql))[0] == [(3,)]
+
+
+@pytest.mark.parametrize("sql", ["SELECT a, b FROM r", "SELECT a, c FROM s WHERE b IN (1, 2)"])
+async def test_rows_from_disk_are_as_old_for_later_statements_as_they_are(world: World, sql: str) -> None:
+    world.options = {"ttl": 10.0}
+    await world.run(sql)
+    world.now += 8
+    async with world.federation() as server:
+        server._store = AccessStore(
+            keep=True, disk=server._store.disk, max_age=10.0, clock=lambda: world.now - 500.0
+        )
+        sent = []
+        for wait in (0, 1.5, 1):  # 8, 9.5 and 10.5 seconds after they were read
+            world.now += wait
+            before = world.site.scans.total() + world.site.keys.total()
+            await run(server, sql)
+            sent.append(world.site.scans.total() + world.site.keys.total() - before)
+    assert sent[:2] == [0, 0]
+    assert sent[2] > 0, "not as old as both times together"

@@ -44,6 +44,7 @@ class CachedSource:
         wide: keep all columns, whichever are asked for.
         tells_secrets: whether data may not be kept, because a secret of the source stands in it.
         journal: where the source's answers are as well, by request.
+        aged: is told how many seconds old is what comes from disk.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class CachedSource:
         wide: bool,
         tells_secrets: Callable[[bytes], bool],
         journal: Journal | None = None,
+        aged: Callable[[float], None] = lambda _: None,
     ) -> None:
+        self._aged = aged
         self.name = table.source
         self.tables = (table,)
         self._store = store
@@ -230,6 +233,7 @@ class CachedSource:
             self._store.forget(entry)
         else:
             self._store.used(entry)
+            self._aged(self._store.now() - entry.fetched)
         return rows
 
     def _named_so(self, names: Iterable[str]) -> list[str]:
@@ -432,6 +436,8 @@ class CachedSource:
             }
             wanted = list(dict.fromkeys(texts.values()))
             answers = self._store.answers(shape, keyset, wanted, self._ttl) if wanted else {}
+            if answers:
+                self._aged(self._store.now() - min(one.fetched for one in answers.values()))
             for key, text in texts.items():
                 if text in answers:
                     rows[key] = self._rows(keyset, answers[text], names, key).select(list(needed))
