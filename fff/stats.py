@@ -210,6 +210,52 @@ class AccessMeter:
         self.warnings.pop(message, None)
 
 
+class Misgivings:
+    """What a meter is told from now on to be wrong with answers, for others who are given those as well.
+
+    Args:
+        meter: of whoever asks for them.
+        whose: the statement that asks, which is told already.
+    """
+
+    def __init__(self, meter: AccessMeter, whose: object) -> None:
+        self._meter: AccessMeter | None = meter
+        self._whose = whose
+        self._before = meter.bad_records, meter.doubts, dict(meter.warnings)
+        self._said: tuple[int, int, dict[str, int]] = 0, 0, {}
+
+    def end(self) -> None:
+        """The answers are over: what the meter is told later is about others."""
+        self._said, self._meter = self._since(), None
+
+    @property
+    def are_there(self) -> bool:
+        """Whether some record was not as it should be, or an answer may not hold all it should."""
+        bad, doubts, _ = self._since()
+        return bool(bad or doubts)
+
+    def tell(self, other: AccessMeter, whose: object) -> None:
+        """Have another statement's meter told the same."""
+        if whose is self._whose:
+            return
+        bad, doubts, warnings = self._since()
+        other.bad_records += bad
+        other.doubts += doubts
+        for message, count in warnings.items():
+            other.warn(message, count)
+
+    def _since(self) -> tuple[int, int, dict[str, int]]:
+        if self._meter is None:
+            return self._said
+        bad, doubts, warned = self._before
+        more = {
+            message: count - warned.get(message, 0)
+            for message, count in self._meter.warnings.items()
+            if count > warned.get(message, 0)
+        }
+        return self._meter.bad_records - bad, self._meter.doubts - doubts, more
+
+
 class Inquiry(Struct, frozen=True):
     """What one source was asked before a statement ran: which tables it has (of none), or the columns of some of them."""
 

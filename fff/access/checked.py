@@ -9,7 +9,7 @@ Below whatever keeps or shares answers, which sees no more than the rows of the 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -24,14 +24,19 @@ if TYPE_CHECKING:
     from fff.access.disk.policy import RowCache
 
 
-def open_source(table: Table, adapter: SourceAdapter, disk: RowCache | None) -> SourceAdapter:
+def open_source(
+    table: Table,
+    adapter: SourceAdapter,
+    disk: RowCache | None,
+    aged: Callable[[float], None] = lambda _: None,
+) -> SourceAdapter:
     """What whoever shares a table reads it from: a source whose answers are checked, with what earlier runs have kept of it.
 
-    What a proxy says is no answer of the source, and kept by no run.
+    What a proxy says is no answer of the source, and kept by no run. `aged` is told how old is what comes from disk.
     """
     source: SourceAdapter = CheckedSource(table, adapter)
     if disk is not None and isinstance(adapter, Cacheable):
-        source = disk.beside(source, table, adapter) or source
+        source = disk.beside(source, table, adapter, aged) or source
     return source if table.proxied is None else table.proxied(source)
 
 

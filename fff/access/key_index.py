@@ -65,6 +65,11 @@ def rows_having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> pa.
     return rows if has_key.all() else rows.filter(pa.array(has_key))
 
 
+def tells_keys(rows: pa.Table, names: Sequence[str]) -> bool:
+    """Whether a scan can answer for keys: one of whose columns no row has anything in may just not be told by scans."""
+    return not rows.num_rows or all(rows.column(name).null_count < rows.num_rows for name in names)
+
+
 class KeyIndex:
     """The rows of a table by the values of some columns, sorted once."""
 

@@ -46,7 +46,8 @@ class AccessStore:
     """What was read of tables. One lives as long as a session, or as long as a statement outside of one.
 
     Args:
-        keep: keep what complete answers brought for later statements, with every declared column of a table.
+        keep: keep what complete answers brought for later statements, with every declared column of a table whose
+            records come whole.
         limit: bytes that are kept at most; beyond, tables that no running statement uses go, longest unused first.
         disk: what is kept between runs, if anything is.
         max_age: seconds after which what was begun to be read is not used by statements that begin then, or
@@ -102,7 +103,7 @@ class AccessStore:
         """Whether one request may do for this reader of a table and another: a wider range, a fuller batch."""
         batched = any(method.batch_size > 1 for method in use.table.lookups)
         quals = use.table.quals
-        held = self._holding(use.table.full_name, quals, set(use.columns), None)
+        held = self._holding(use, quals, set(use.columns), None)
         return batched or bool(quals and held is None)
 
     def reset(self) -> None:
@@ -124,10 +125,10 @@ class AccessStore:
             mine = [use for use in uses if use.table.full_name == name]
             kept = self.keep or self._left[name] > 0
             quals = _quals_of(name, uses)
-            buffer = self._holding(name, quals, needed, budget)
+            buffer = self._holding(mine[0], quals, needed, budget)
             if buffer is None and budget is None:
                 quals = self._gathering.wider(statement, name, quals)
-                buffer = self._holding(name, quals, needed, budget)
+                buffer = self._holding(mine[0], quals, needed, budget)
             if buffer is None:
                 if not kept and len({use.block for use in mine}) < 2:
                     continue
@@ -141,36 +142,44 @@ class AccessStore:
             lease.take(buffer, {use.block for use in mine})
         return lease
 
-    def _holding(
-        self, name: str, quals: Quals, needed: set[str], budget: Budget | None
-    ) -> TableBuffer | None:
+    def _holding(self, use: Use, quals: Quals, needed: set[str], budget: Budget | None) -> TableBuffer | None:
         """The buffer to read from: narrowed just so, or less narrow and with a scan, or made for others as well."""
+        name, whole = use.table.full_name, _comes_whole(use)
         fitting = [
             buffer
             for (table, had), buffer in self._buffers.items()
             if table == name
             and not self._is_old(buffer)
             and needed <= set(buffer.columns)
+            and (whole or needed == set(buffer.columns) or buffer.pages() is not None)
             and implied(quals, had)
             and (had in (quals, self._quals.get(name)) or buffer.scanned(budget))
         ]
         return min(fitting, key=lambda buffer: buffer.table.quals != quals, default=None)
 
     def _make(self, use: Use, quals: Quals, needed: set[str]) -> TableBuffer:
-        wanted = needed | self._columns.get(use.table.full_name, set())
+        whole = _comes_whole(use)
+        wanted = needed | (self._columns.get(use.table.full_name, set()) if whole else set())
         table = replace(use.table, quals=quals, rows_wanted=None)  # others may want more rows
         every = [field.name for field in table.columns]
-        columns = tuple(every if self.keep else [name for name in every if name in wanted])
+        columns = tuple(every if self.keep and whole else [name for name in every if name in wanted])
 
         def opened(some: Quals) -> SourceAdapter:
-            return open_source(replace(table, quals=some), use.adapter, self.disk)
+            return open_source(replace(table, quals=some), use.adapter, self.disk, aged)
+
+        def aged(seconds: float) -> None:
+            """What comes from disk was read so long ago, and not just now."""
+            if buffer.fresh_until is not None:
+                buffer.fresh_until = min(buffer.fresh_until, self._clock() + lasts - seconds)
 
         source, parts = opened(quals), self._parts(table, columns)
         patched = PatchedSource(source, table, columns, parts, opened) if parts else None
         buffer = TableBuffer(self, table, patched if patched and patched.held else source, columns)
+        lasts = float("inf") if self._max_age is None else self._max_age
         if self._max_age is not None:
             source_ttl = use.adapter.cache_ttl() if isinstance(use.adapter, Cacheable) else None
-            until = self._clock() + min(self._max_age, self._max_age if source_ttl is None else source_ttl)
+            lasts = lasts if source_ttl is None else min(lasts, source_ttl)
+            until = self._clock() + lasts
             older = [part.fresh_until for part, _ in patched.held] if patched else []
             buffer.fresh_until = min([until, *(one for one in older if one is not None)])
         return buffer
@@ -262,6 +271,11 @@ class Lease:
             for block in list(blocks):
                 self.release(block)
         self._store.write()
+
+
+def _comes_whole(use: Use) -> bool:
+    """Whether a table's rows are the same whichever columns are asked for, so that more may be asked for than is wanted."""
+    return not isinstance(use.adapter, Cacheable) or use.adapter.reads_whole_records(use.table)
 
 
 def _columns_by_table(uses: Iterable[Use]) -> dict[str, set[str]]:

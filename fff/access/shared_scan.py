@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from fff.catalog import Page
 from fff.errors import SourceError
+from fff.stats import Misgivings
 
 #: What a reading and each of its pages cost beside the values, in bytes, as measured.
 READING_OVERHEAD = 4096
@@ -28,6 +29,7 @@ class SharedPages:
         source: the pages, an asynchronous generator.
         ahead: fetch all pages at once, without waiting for readers to want them.
         keys: all that a lookup request is for, which may grow until it is sent.
+        misgivings: what is said of the pages, which each reader is to be told.
         changed: called when pages came or went, and at the end.
     """
 
@@ -37,9 +39,11 @@ class SharedPages:
         *,
         ahead: bool,
         changed: Callable[[SharedPages], None],
+        misgivings: Misgivings,
         keys: Sequence[object] = (),
     ) -> None:
         self.keys = keys
+        self.misgivings = misgivings
         self.state: Literal["running", "ended", "failed", "dropped"] = "running"
         self.truncated = False
         self.bytes = READING_OVERHEAD  # with the pages that are still here
@@ -63,6 +67,11 @@ class SharedPages:
     def complete(self) -> bool:
         """Whether every row is here."""
         return self.state == "ended" and not self._first and not self.truncated
+
+    @property
+    def sound(self) -> bool:
+        """Whether every row is here, and nothing is wrong with any."""
+        return self.complete and not self.misgivings.are_there
 
     @property
     def idle(self) -> bool:
@@ -162,6 +171,7 @@ class SharedPages:
     def _over(self, state: Literal["ended", "failed"], error: BaseException | None) -> None:
         if self.state == "running":
             self.state, self._error = state, error
+            self.misgivings.end()
             self._changed(self)
         self._tell()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Protocol, cast
@@ -10,14 +10,14 @@ from typing import Protocol, cast
 import pyarrow as pa
 
 from fff.access.gathering import settled
-from fff.access.key_index import KeyIndex, rows_having
+from fff.access.key_index import KeyIndex, rows_having, tells_keys
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
 from fff.errors import SourceError
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
-from fff.stats import AccessMeter
+from fff.stats import AccessMeter, Misgivings
 from fff.structs import Struct, replace
 
 #: Rows of a page that is made of pages kept.
@@ -82,8 +82,13 @@ class TableBuffer:
         return any(_serves(reading, payer, budget) for (_, payer), reading in self._scans.items())
 
     def pages(self) -> list[Page] | None:
-        """The pages of a scan that has brought all that its qualifiers want, if there is one."""
-        return next((reading.pages() for reading in self._scans.values() if reading.complete), None)
+        """The pages of a scan that has brought all that its qualifiers want, and nothing doubtful, if there is one."""
+        return next((reading.pages() for reading in self._scans.values() if reading.sound), None)
+
+    @property
+    def wholes(self) -> list[SharedPages]:
+        """The scans that have brought all rows."""
+        return [reading for reading in self._scans.values() if reading.complete]
 
     @property
     def bytes(self) -> int:
@@ -97,7 +102,9 @@ class TableBuffer:
         """Whether answers may be wanted again."""
         return self.kept or len(self.users) > 1
 
-    def scan(self, user: Hashable, method: ScanMethod, meter: AccessMeter) -> tuple[SharedPages, bool]:
+    def scan(
+        self, user: tuple[Hashable, int], method: ScanMethod, meter: AccessMeter
+    ) -> tuple[SharedPages, bool]:
         """The running or finished scan, and whether it was there already."""
         self._started.setdefault(method.name, set()).add(user)
         for (name, payer), reading in self._scans.items():
@@ -109,7 +116,8 @@ class TableBuffer:
         def changed(reading: SharedPages) -> None:
             self._scan_changed(place, reading)
 
-        begun = self._scans[place] = SharedPages(pages, ahead=False, changed=changed)
+        told = Misgivings(meter, user[0])
+        begun = self._scans[place] = SharedPages(pages, ahead=False, changed=changed, misgivings=told)
         return begun, False
 
     def _scan_changed(self, place: tuple[str, Budget | None], reading: SharedPages) -> None:
@@ -126,10 +134,10 @@ class TableBuffer:
         self._store.grew(self)
 
     def covering(self, keys: Sequence[str]) -> KeyIndex | None:
-        """All rows by these columns, when a scan has brought them all."""
+        """All rows by these columns, when a scan has brought them all, and says which they are."""
         if not set(keys) <= set(self.columns):
             return None
-        whole = next((reading for reading in self._scans.values() if reading.complete), None)
+        whole = next(iter(self.wholes), None)
         if whole is None:
             self._whole, self._indexes, self._bytes_of_whole = None, {}, 0
             return None
@@ -137,6 +145,8 @@ class TableBuffer:
         if index is None:
             if self._whole is None:
                 self._whole = self._together(whole)
+            if not tells_keys(self._whole, keys):
+                return None
             index = self._indexes[tuple(keys)] = KeyIndex(self._whole, keys)
             self._store.grew(self)
         return index
@@ -164,7 +174,9 @@ class TableBuffer:
                     readings.setdefault(reading, []).append(key)
         return readings
 
-    def ask(self, method: LookupMethod, keys: Keys, meter: AccessMeter) -> list[_Request]:
+    def ask(
+        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter
+    ) -> list[_Request]:
         """Ask the source for keys that nobody has asked for who draws on the same budget.
 
         Several statements that read the table at once fill batches together, where no budget pays for them.
@@ -172,20 +184,21 @@ class TableBuffer:
         statements = {statement for statement, _ in self.users}
         if len(keys) >= method.batch_size or meter.budget is not None or len(statements) < 2:
             pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
-            return [_Request(self._reading(method, keys, meter.budget, pages), keys, keys)]
+            told = Misgivings(meter, statement)
+            return [_Request(self._reading(method, keys, meter.budget, pages, told), keys, keys)]
         requests = []
         while keys:
-            requests.append(self._fill(method, keys, meter))
+            requests.append(self._fill(method, keys, meter, Misgivings(meter, statement)))
             keys = keys[len(requests[-1].mine) :]
         return requests
 
-    def _fill(self, method: LookupMethod, keys: Keys, meter: AccessMeter) -> _Request:
+    def _fill(self, method: LookupMethod, keys: Keys, meter: AccessMeter, told: Misgivings) -> _Request:
         """Add the first of the keys to a batch that has room."""
         place = method.name, keys[0][: method.shared]
         if place not in self._filling or not self._filling[place][0].readable:
             batch: list[Key] = []
             pages = self._filled(place, batch, method, meter)
-            self._filling[place] = self._reading(method, batch, None, pages), batch
+            self._filling[place] = self._reading(method, batch, None, pages, told), batch
         reading, batch = self._filling[place]
         mine = keys[: method.batch_size - len(batch)]
         batch += mine
@@ -207,7 +220,12 @@ class TableBuffer:
                 yield page
 
     def _reading(
-        self, method: LookupMethod, keys: Keys, budget: Budget | None, pages: AsyncIterator[Page]
+        self,
+        method: LookupMethod,
+        keys: Keys,
+        budget: Budget | None,
+        pages: AsyncIterator[Page],
+        told: Misgivings,
     ) -> SharedPages:
         place: tuple[str, Budget | None] = method.name, budget
         known = self._lookups.setdefault(place, {})
@@ -230,7 +248,7 @@ class TableBuffer:
             size = now
             self._store.grew(self)
 
-        reading = SharedPages(pages, ahead=True, changed=changed, keys=keys)
+        reading = SharedPages(pages, ahead=True, changed=changed, keys=keys, misgivings=told)
         for key in keys:
             known[key] = reading
         return reading
@@ -310,12 +328,21 @@ class SharedSource:
     Implements `SourceAdapter`; `cached` counts what others had fetched.
     """
 
-    def __init__(self, buffer: TableBuffer, user: Hashable, asked: dict[tuple[str, str], set[Key]]) -> None:
+    def __init__(
+        self, buffer: TableBuffer, user: tuple[Hashable, int], asked: dict[tuple[str, str], set[Key]]
+    ) -> None:
         self.name = buffer.table.source
         self.tables = (buffer.table,)
         self._buffer = buffer
         self._user = user
         self._asked = asked
+        self._told = set[SharedPages]()
+
+    def _tell(self, readings: Iterable[SharedPages], meter: AccessMeter) -> None:
+        """Say what is wrong with answers that another statement has asked for."""
+        for reading in set(readings) - self._told:
+            reading.misgivings.tell(meter, self._user[0])
+            self._told.add(reading)
 
     async def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -323,10 +350,13 @@ class SharedSource:
         """Every row, from the first page on, whenever this begins."""
         _ = table, window
         reading, cached = self._buffer.scan(self._user, method, meter)
-        async with aclosing(reading.read(self._user)) as pages:
-            async for page in pages:
-                meter.cached += cached and page.ends is None
-                yield replace(page, rows=page.rows.select(list(columns)))
+        try:
+            async with aclosing(reading.read(self._user)) as pages:
+                async for page in pages:
+                    meter.cached += cached and page.ends is None
+                    yield replace(page, rows=page.rows.select(list(columns)))
+        finally:
+            self._tell([reading], meter)
 
     async def lookup(
         self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
@@ -336,6 +366,7 @@ class SharedSource:
         index = self._buffer.covering(method.keys)
         if index is not None:
             meter.cached += len(keys)
+            self._tell(self._buffer.wholes, meter)
             for rows in index.rows_of(keys, columns):
                 yield Page(rows)
             return
@@ -344,7 +375,7 @@ class SharedSource:
             readings = self._buffer.answers(method, left, meter.budget)
             known = {key for some in readings.values() for key in some}
             if new := [key for key in left if key not in known]:
-                requests = self._buffer.ask(method, new, meter)
+                requests = self._buffer.ask(self._user[0], method, new, meter)
             else:
                 reading, some = next(iter(readings.items()))
                 requests = [_Request(reading, some)]
@@ -379,6 +410,7 @@ class SharedSource:
                     async for page in opened:
                         yield page
         finally:
+            self._tell([one.reading for one in requests], meter)
             for one in requests:
                 await one.reading.leave(one)
 

@@ -387,7 +387,7 @@ class WebClient:
             return self._judged(req, kept)
         response = self._judged(req, Response(answer.status, answer.headers, answer.body, out.url))
         refused = response.verdict is not None and response.verdict.action in _REFUSALS
-        new = None if name is None or refused else remembered(answer)
+        new = None if name is None or refused else remembered(answer, req.policy)
         if name is not None and new is not None and not self._repeats_secrets(new):
             await memory.keep(name, (req.source or "", req.table or ""), new)
         return response
@@ -401,8 +401,7 @@ class WebClient:
 
     def _repeats_secrets(self, answer: Remembered) -> bool:
         """Whether a secret stands in the answer, as in a link to the next page: it must not come to the disk."""
-        texts = (answer.etag, answer.modified, *answer.headers.values())
-        return self.redactor.in_data(answer.body) or self.redactor.in_data("\n".join(texts).encode())
+        return self.redactor.in_data(answer.body) or self.redactor.in_data(answer.said)
 
     def _check(
         self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter

@@ -145,10 +145,19 @@ class Remembered(Struct, frozen=True):
         """Headers with which it is sent only if it has changed."""
         return {"If-None-Match": self.etag} if self.etag else {"If-Modified-Since": self.modified}
 
+    @property
+    def said(self) -> bytes:
+        """What is kept of it beside the body; a header may be in any encoding."""
+        texts = (self.etag, self.modified, *self.headers.values())
+        return "\n".join(texts).encode("utf-8", "surrogateescape")
+
     def renewed(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """The headers it has now, after a 304 with these."""
-        kept = {name: text for name, text in self.headers.items() if name != "link" or "link" not in headers}
-        return {**headers, **kept}
+        """The headers it has now, after a 304 with these (RFC 9111, 3.2): what is said anew counts, but of the body's form.
+
+        A 304 has no body, and some servers describe that of an error page.
+        """
+        new = {name: text for name, text in headers.items() if not name.startswith("content-")}
+        return {**self.headers, **new}
 
 
 class ResponseMemory(Protocol):

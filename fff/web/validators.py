@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 
-from fff.web.gate.rate_limit_headers import moment
-from fff.web.types import RawResponse, Remembered, Request
+from fff.web.gate.rate_limit_headers import is_of_quotas, moment
+from fff.web.types import HostPolicy, RawResponse, Remembered, Request
 
-#: Headers that say something of the answer; the others are about one exchange.
-_KEPT = ("content-type", "link")
+#: Headers about one exchange and not about what was answered (RFC 9110, 7.6.1; RFC 9111, 3.1). All others may
+#: say something of the rows, as how many there are, where the next are, or that these are not all.
+_PASSING = frozenset(
+    {"age", "date", "retry-after", "set-cookie", "set-cookie2", "content-encoding", "content-length"}
+    | {"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "proxy-connection"}
+    | {"proxy-authenticate", "proxy-authentication-info"}
+)
 _APART_S = 1.0  # seconds after which what is changed once more gets another Last-Modified
 
 
-def remembered(answer: RawResponse) -> Remembered | None:
-    """What to remember of an answer; None where it has no validator, or is not to be stored."""
+def remembered(answer: RawResponse, policy: HostPolicy) -> Remembered | None:
+    """What to remember of an answer; None where it has no validator, or is not to be stored.
+
+    `policy`: of its host, which may have quota headers of its own.
+    """
     headers = answer.headers
     directives = {part.strip().lower() for part in headers.get("cache-control", "").split(",")}
     if answer.status != 200 or "no-store" in directives or headers.get("vary", "").strip() == "*":
@@ -21,7 +29,10 @@ def remembered(answer: RawResponse) -> Remembered | None:
     etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
     if not etag and not _tells_changes(modified, headers.get("date", "")):
         return None
-    kept = {name: headers[name] for name in _KEPT if name in headers}
+    passing = _PASSING | {name.strip().lower() for name in headers.get("connection", "").split(",")}
+    kept = {
+        name: text for name, text in headers.items() if name not in passing and not is_of_quotas(name, policy)
+    }
     return Remembered(etag, modified, kept, answer.body)
 
 

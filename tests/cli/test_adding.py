@@ -257,3 +257,11 @@ def test_lists_and_maps_are_added_to_parquet(
     assert "0 added, 2 replaced" in capsys.readouterr().err
     found = sorted((row["id"], row["a"]) for row in pq.read_table(out).to_pylist())
     assert found == [(1, [[0]]), (2, [[2]]), (2, [[2]])]
+
+
+def test_a_row_whose_key_is_nan_takes_its_place(desk: Desk) -> None:
+    desk.rows = [(1, "x")]
+    sql = "SELECT double('NaN') AS k, id FROM t"
+    for _ in range(2):
+        assert into("out.parquet", "--upsert", "k", sql=sql) == 0
+    assert rows_of("out.parquet") == [("nan", "1")]

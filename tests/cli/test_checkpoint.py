@@ -336,3 +336,19 @@ def test_what_is_kept(secret: str, memory: Nothing | None, again: int, tmp_path:
     assert first == second
     assert echo.sent == again
     assert b"s3cr" not in (tmp_path / "j" / "journal").read_bytes()
+
+
+def test_going_on_with_what_has_ended_adds_no_row_twice(tmp_path: Path) -> None:
+    site = Watched()
+    with site.serving() as url:
+        spec(url, tmp_path)
+        assert begin(tmp_path, "--append").wait(120) == 0
+        once = (tmp_path / "out.csv").read_bytes()
+        again = resumed(tmp_path)
+        assert again.returncode == 2
+        assert "has been added to 'out.csv'" in again.stderr
+        assert "--upsert" in again.stderr
+        assert (tmp_path / "out.csv").read_bytes() == once
+        assert resumed(tmp_path, "-O", "other.csv").returncode == 0
+        other = (tmp_path / "other.csv").read_bytes()
+        assert sorted(other.splitlines()) == sorted(once.splitlines())

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from aiohttp import web
 
+from fff.errors import UsageError
 from fff_cli.app import run as fff
 from fff_cli.output.formats import writer
 from fff_cli.output.readback import read_back
@@ -310,3 +311,16 @@ def test_what_is_read_back_is_told_apart_as_it_was_written(
     if batch.num_rows:
         changes = compared(whole, file("less", batch.slice(1)), [])
         assert (changes.gone, changes.come) == (1, 0)
+
+
+def test_values_of_json_are_told_by_name_and_lines_end_where_json_has_them(tmp_path: Path) -> None:
+    file = tmp_path / "rows.ndjson"
+    file.write_text('{"a": 1, "b": 2}\n{"b": 1, "a": 2}\n', encoding="utf-8")
+    assert read_back(file, "ndjson").to_pylist() == [{"a": "1", "b": "2"}, {"a": "2", "b": "1"}]
+    file.write_text('{"a": "one\u2028line\u0085more"}\n{"a": null}\n', encoding="utf-8")
+    assert read_back(file, "ndjson").to_pylist() == [{"a": "one\u2028line\u0085more"}, {"a": None}]
+    file.write_text('{"a": 1}\n{"b": 1}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="row 2 has other columns than the first"):
+        read_back(file, "ndjson")
+    file.write_text("", encoding="utf-8")
+    assert read_back(file, "ndjson").num_rows == 0

@@ -10,17 +10,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from aiohttp import web
 
 from fff.access.disk.codec import key_bytes
 from fff.access.disk.folder import cache_folder
 from fff.access.disk.index import KeptAnswer
 from fff.access.disk.policy import row_cache
 from fff.access.disk.store import RowStore
+from fff.access.session_cache import AccessStore
 from fff.access.stack import open_source
 from fff.errors import UsageError
 from tests.engine.cached import ABC, INTS, JOIN, TABLES, World
 from tests.engine.joins import SHAPES, mixed, oracle, random_site
-from tests.engine.site import access, run
+from tests.engine.site import Site, access, run
 from tests.web.serving import Serve
 
 
@@ -433,3 +435,48 @@ async def test_random_queries_find_the_same_with_it(serve: Serve, tmp_path: Path
         assert again == rows, (seed, sql)
         # Where a table has no rows for it the others need not be read: whose turn it is first may be another time.
         assert sent == 0 or not rows, (seed, sql)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+async def test_a_scan_that_does_not_tell_a_key_answers_no_lookup_by_it(
+    serve: Serve, tmp_path: Path, keep: bool
+) -> None:
+    """From disk, and within a session: the records of a list have less in them than those of a search."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        category = asked.query.get("c")
+        return web.json_response([{"a": n} for n in range(5) if category in (None, f"c{n}")])
+
+    columns = {"a": "int", "c": "string"}
+    served = await serve(handler)
+    tables = {
+        "t": {"columns": columns, "scan": {"endpoint": "t"}, "lookups": [{"keys": ["c"], "endpoint": "t"}]}
+    }
+    world = World(served.url, Site({}), tmp_path, tables)
+    async with world.federation(cached=not keep, keep=keep) as first:
+        assert len((await run(first, "SELECT a FROM t"))[0]) == 5
+        sql = "SELECT a FROM t WHERE c = 'c3'"
+        if keep:
+            assert (await run(first, sql))[0] == [(3,)]
+            return
+    async with world.federation() as second:
+        assert (await run(second, sql))[0] == [(3,)]
+
+
+@pytest.mark.parametrize("sql", ["SELECT a, b FROM r", "SELECT a, c FROM s WHERE b IN (1, 2)"])
+async def test_rows_from_disk_are_as_old_for_later_statements_as_they_are(world: World, sql: str) -> None:
+    world.options = {"ttl": 10.0}
+    await world.run(sql)
+    world.now += 8
+    async with world.federation() as server:
+        server._store = AccessStore(
+            keep=True, disk=server._store.disk, max_age=10.0, clock=lambda: world.now - 500.0
+        )
+        sent = []
+        for wait in (0, 1.5, 1):  # 8, 9.5 and 10.5 seconds after they were read
+            world.now += wait
+            before = world.site.scans.total() + world.site.keys.total()
+            await run(server, sql)
+            sent.append(world.site.scans.total() + world.site.keys.total() - before)
+    assert sent[:2] == [0, 0]
+    assert sent[2] > 0, "not as old as both times together"

@@ -6,6 +6,7 @@ import collections
 import datetime as dt
 import email.utils
 import hashlib
+import json
 import random
 import sqlite3
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from fff.access.disk.policy import RowCache
 from fff.errors import SourceError
 from fff.federation import Federation
 from fff.web.client import WebClient
+from fff.web.types import HostPolicy, RawResponse, Remembered
+from fff.web.validators import remembered
 from fff_sources.load import load_catalog
 from tests.engine.cached import JOIN, TABLES, World, site
 from tests.engine.joins import SHAPES, mixed, oracle, random_site
@@ -288,6 +291,85 @@ async def test_links_of_an_answer_that_has_not_changed_are_followed(serve: Serve
         assert execution.outcome.complete
         world.now += 1000
     assert statuses == [200] * 3 + [304] * 3
+
+
+async def _twice(serve: Serve, tmp_path: Path, scan: dict[str, Any], answer: Callable[..., Any]) -> Any:
+    """The rows and the completeness of a run, and of one whose requests are answered by a 304 with no more than the ETag."""
+    statuses: list[int] = []
+
+    async def handler(asked: web.Request) -> web.Response:
+        rows, headers = answer(asked)
+        body = json.dumps(rows).encode()
+        tag = f'"{hashlib.sha256(body).hexdigest()}"'
+        statuses.append(304 if asked.headers.get("If-None-Match") == tag else 200)
+        if statuses[-1] == 304:
+            return web.Response(status=304, headers={"ETag": tag})
+        return web.Response(body=body, content_type="application/json", headers={"ETag": tag, **headers})
+
+    served = await serve(handler)
+    world = World(served.url, Site({}), tmp_path, {"r": {"columns": {"a": "int"}, "scan": scan}})
+    told = []
+    for _ in range(2):
+        async with world.federation() as federation:
+            rows, execution = await run(federation, "SELECT a FROM r", on_source_error="partial")
+        told.append((sorted(rows), execution.outcome.complete))
+        world.now += 1000
+    assert set(statuses[: len(statuses) // 2]) == {200}
+    assert set(statuses[len(statuses) // 2 :]) == {304}
+    return told
+
+
+def _page(asked: web.Request) -> Any:
+    page = int(asked.query.get("page", 1))
+    return [{"a": 2 * page - 1}, {"a": 2 * page}] if page <= 2 else [], {"X-WP-TotalPages": "2"}
+
+
+def _cursor(_: web.Request) -> Any:
+    return [{"a": 1}, {"a": 2}], {"X-Next-Cursor": "abc"}
+
+
+def _one_of_many(_: web.Request) -> Any:
+    return [{"a": 1}, {"a": 2}], {"X-Total-Count": "4"}
+
+
+def _partial(_: web.Request) -> Any:
+    return [{"a": 1}, {"a": 2}], {"X-Partial-Results": "true"}
+
+
+@pytest.mark.parametrize("answer", [_page, _cursor, _one_of_many, _partial])
+async def test_what_a_header_says_of_the_rows_counts_after_a_304(
+    serve: Serve, tmp_path: Path, answer: Callable[..., Any]
+) -> None:
+    first, second = await _twice(serve, tmp_path, {"endpoint": "r"}, answer)
+    whole = answer is _page
+    assert first == ([(a,) for a in range(1, 5 if whole else 3)], whole)
+    assert second == first
+
+
+def test_a_header_may_be_in_any_encoding() -> None:
+    answer = Remembered('"1"', "", {"x-who": b"Caf\xe9".decode("utf-8", "surrogateescape")}, b"[]")
+    assert answer.said == b'"1"\n\nCaf\xe9'
+
+
+def test_what_is_about_one_exchange_is_not_kept() -> None:
+    passing = {
+        "set-cookie": "session=1",
+        "date": LONG_AGO,
+        "age": "7",
+        "retry-after": "3",
+        "connection": "keep-alive, X-Hop",
+        "x-hop": "1",
+        "x-ratelimit-remaining": "0",
+        "ratelimit": "q;r=0",
+        "x-left": "0",
+        "content-length": "2",
+    }
+    said = {"etag": '"1"', "x-wp-totalpages": "2", "content-type": "application/json"}
+    kept = remembered(RawResponse(200, {**passing, **said}, b"[]"), HostPolicy(remaining_header="X-Left"))
+    assert kept is not None
+    assert kept.headers == said
+    now = kept.renewed({"x-wp-totalpages": "3", "date": LONG_AGO, "content-length": "0"})
+    assert now == {**said, "x-wp-totalpages": "3", "date": LONG_AGO}, "what a 304 says anew counts"
 
 
 @pytest.mark.parametrize("kind", ["files", "rest"])

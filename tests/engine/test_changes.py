@@ -22,11 +22,16 @@ Row = dict[str, Any]
 
 @dataclass
 class Ledger:
-    """Rows by id, each with the moment of its last change, in pages of two; it knows `since`, and the `least` level."""
+    """Rows by id, each with the moment of its last change, in pages of two, the last change first.
+
+    It knows `since`, and the `least` level.
+    """
 
     rows: dict[int, Row] = field(default_factory=dict)
     asked: list[dict[str, str]] = field(default_factory=list)
     cut: bool = False  # whether pages beyond the first are refused
+    by_id: bool = False
+    after_first: list[tuple[int, str, str]] = field(default_factory=list)  # changes once a first page is out
 
     def put(self, id_: int | None, at: str, state: str = "open") -> None:
         self.rows[-1 if id_ is None else id_] = {
@@ -41,7 +46,12 @@ class Ledger:
         self.asked.append(asked)
         rows = [row for row in self.rows.values() if row["at"] >= asked.get("since", "")]
         rows = [row for row in rows if row["level"] >= int(asked.get("least", 0))]
+        rows.sort(key=lambda row: str(row["id"] if self.by_id else row["at"]), reverse=not self.by_id)
         page = int(asked["page"])
+        if page > 1:
+            while self.after_first:
+                self.put(*self.after_first.pop())
+        rows = [self.rows[-1 if row["id"] is None else row["id"]] for row in rows]
         if self.cut and page > 1:
             return web.json_response({"error": "down"}, status=403)
         return web.json_response({"rows": rows[2 * page - 2 : 2 * page], "pages": max(1, -(-len(rows) // 2))})
@@ -123,6 +133,23 @@ async def test_what_has_changed_is_merged_by_key_over_what_is_on_disk(desk: Desk
     rows, _ = await desk.run()
     assert since(desk) == {"2024-06-01T23:00:00Z"}, "what was merged is what the next one builds on"
     assert len(rows) == 9
+
+
+async def test_a_row_that_changes_while_pages_come_is_asked_for(desk: Desk) -> None:
+    desk.ledger.by_id = True
+    desk.ledger.after_first = [(1, "2024-06-01T00:00:00Z", "closed"), (7, "2024-06-02T00:00:00Z", "closed")]
+    rows, _ = await desk.run()
+    assert ((1, "open") in rows, (7, "closed") in rows) == (True, True), "one page was read before, one after"
+    rows, outcome = await desk.run()
+    assert outcome.complete
+    assert since(desk) == {"2024-05-01T23:00:00Z"}, "as of the first page"
+    assert ((1, "closed") in rows, len(rows)) == (True, 7)
+    desk.ledger.put(3, "2024-06-03T00:00:00Z")
+    desk.ledger.after_first = [(2, "2024-06-04T00:00:00Z", "closed"), (7, "2024-06-05T00:00:00Z", "open")]
+    rows, _ = await desk.run()
+    assert ((2, "open") in rows, (7, "open") in rows) == (True, True)
+    rows, _ = await desk.run()
+    assert (2, "closed") in rows, "so it is with the changes that come in pages"
 
 
 async def test_a_row_that_leaves_the_condition_does_not_stay(desk: Desk) -> None:

@@ -170,7 +170,7 @@ async def test_keys_in_a_range_that_is_held_are_not_asked_for() -> None:
     scan, by_key, meter = ScanMethod("scan"), LookupMethod("by c", ("c",)), AccessMeter()
     held = TableBuffer(Owner(), table("int", low(3), high(6)), Numbers(table("int")), ("c",))
     held.kept = True
-    reading, _ = held.scan("first", scan, meter)
+    reading, _ = held.scan(("first", 0), scan, meter)
     assert [len(page.rows) async for page in reading.read("first")] == [4]
     wanted, source = table("int", low(0)), Numbers(table("int"))
     patched = PatchedSource(source, wanted, ("c",), [held], lambda quals: source)

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -25,7 +26,7 @@ from fff.structs import replace
 from tests.engine.duck import over_duck
 from tests.engine.joins import INTS, JOIN, SHAPES, lookup_only, mixed, oracle, random_site, two
 from tests.engine.sharing import ALL, BY_A, ROWS, SCAN, TABLE, World, of, taken
-from tests.engine.site import access, federated, rows_of, run
+from tests.engine.site import Site, access, federated, rows_of, run
 from tests.web.serving import Serve
 
 
@@ -520,6 +521,59 @@ async def test_a_session_asks_nothing_twice(serve: Serve, tmp_path: Path) -> Non
         federation.reset()
         await run(federation, JOIN)
         assert len(served.asked) == before + 13
+
+
+def _bad(policy: str) -> tuple[Site, dict[str, Any]]:
+    """A table one of whose records has no number in column `b`."""
+    site = Site({"r": (("a", "b"), [(1, 1), (2, "x"), (3, 3)])})
+    return site, {"r": access("r", INTS) | {"on_bad_record": policy}}
+
+
+BAD_FIRST = (["SELECT a FROM web.r", "SELECT a, b FROM web.r", "SELECT a FROM web.r"], [3, 2, 3])
+BAD_LAST = (["SELECT a, b FROM web.r", "SELECT a FROM web.r", "SELECT a, b FROM web.r"], [2, 3, 2])
+
+
+@pytest.mark.parametrize(("statements", "counts"), [BAD_FIRST, BAD_LAST])
+@pytest.mark.parametrize("how", ["session", "expected", "together"])
+async def test_a_record_left_out_for_a_column_is_there_for_those_who_do_not_want_it(
+    serve: Serve, tmp_path: Path, statements: list[str], counts: list[int], how: str
+) -> None:
+    site, tables = _bad("skip")
+    async with federated(serve, site, tmp_path, tables, keep=how == "session") as (federation, _):
+        over_duck(federation)
+        prepared = [federation.prepare(sql) for sql in statements]
+        if how == "expected":
+            federation.expect(prepared)
+        executions = [federation.execute(one) for one in prepared]
+        if how == "together":
+            rows = await asyncio.gather(*map(rows_of, executions))
+        else:
+            rows = [await rows_of(one) for one in executions]
+    assert [len(some) for some in rows] == counts
+    for execution, count in zip(executions, counts, strict=True):
+        assert sum(one["bad_records"] for one in execution.outcome.report["access"]) == 3 - count
+        assert bool(execution.outcome.warnings) == (count == 2)
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_what_is_wrong_with_an_answer_is_said_to_all_who_are_given_it(
+    serve: Serve, tmp_path: Path, together: bool
+) -> None:
+    site, tables = _bad("null")
+    async with federated(serve, site, tmp_path, tables, keep=True) as (federation, served):
+        over_duck(federation)
+        executions = [federation.execute(federation.prepare("SELECT a, b FROM web.r")) for _ in range(3)]
+        if together:
+            await asyncio.gather(*map(rows_of, executions))
+        else:
+            for one in executions:
+                await rows_of(one)
+        asked = len(served.asked)
+    told = [one.outcome for one in executions]
+    assert [sum(row["bad_records"] for row in one.report["access"]) for one in told] == [1, 1, 1]
+    assert told[0].warnings
+    assert [one.warnings for one in told] == [told[0].warnings] * 3
+    assert asked == 1, "it is not asked for again"
 
 
 async def test_expected_statements_share_and_leave_nothing_behind(serve: Serve, tmp_path: Path) -> None:

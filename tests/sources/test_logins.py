@@ -21,6 +21,7 @@ import pytest
 import yaml
 from aiohttp import web
 
+from fff.access.disk.policy import RowCache
 from fff.errors import SecretError, SourceError
 from fff.federation import Federation
 from fff.stats import AccessMeter
@@ -271,6 +272,62 @@ async def test_a_login_in_the_browser_is_kept_for_later_runs(serve, reader, tmp_
     with pytest.raises(SecretError, match="nobody is logged in") as told:
         await reader(spec(server.url, oauth2(server.url))).scan("t")
     assert told.value.hint == "fff login api"
+
+
+async def test_rows_on_disk_are_of_the_login_that_got_them(serve, reader, tmp_path):
+    """Nobody gets those of whoever was logged in before, and without a login there are none."""
+    provider = Provider()
+    server = await serve(provider.answer)
+
+    async def rows(catalog: Any) -> Any:
+        cache = RowCache(tmp_path / "rows", ttl=300.0)
+        async with Federation(catalog, WebClient(), cache=cache) as federation:
+            return sorted((await run(federation, "SELECT id FROM api.t", on_source_error="fail"))[0])
+
+    async def renewed() -> Reader:
+        provider.refresh.clear()  # of ann; whoever logs in gets another
+        return await logged_in_reader(provider, server.url, reader)
+
+    def later() -> Any:
+        return reader(spec(server.url, oauth2(server.url))).catalog
+
+    wanted = [(row["id"],) for row in ROWS]
+    ann = await logged_in_reader(provider, server.url, reader)
+    assert await rows(later()) == wanted
+    asked = len(provider.seen)
+    assert await rows(later()) == wanted
+    provider.good.clear()
+    assert await rows(later()) == wanted
+    assert len(provider.seen) == asked, "what ann got is ann's, also after the token has ended"
+    long_run = later()
+    assert await long_run.adapter_of(long_run.find(["t"])[0]).http.auth.credentials(
+        parts(ann)[0].policy, AccessMeter(), 0.0
+    )
+    ann.catalog.source("api").http.auth.log_out()
+    with pytest.raises(SecretError, match="nobody is logged in"):
+        await rows(later())
+    await renewed()
+    assert len(provider.seen) == asked
+    assert await rows(later()) == wanted
+    assert len(provider.seen) == asked + 3, "bob asks anew"
+    source = long_run.source("api")
+    with pytest.raises(SecretError, match="somebody has logged in since"):
+        source.fingerprint(long_run.find(["t"])[0])
+
+
+async def test_a_renewed_login_is_the_same(serve, reader):
+    provider = Provider()
+    server = await serve(provider.answer)
+    one = await logged_in_reader(provider, server.url, reader)
+    source, table = one.catalog.source("api"), one.table("t")
+    before = source.fingerprint(table)
+    assert await one.scan("t") == ROWS
+    provider.good.clear()
+    assert await one.scan("t") == ROWS
+    assert provider.given == 2
+    assert source.fingerprint(table) == before
+    again = await logged_in_reader(provider, server.url, reader)
+    assert again.catalog.source("api").fingerprint(table) != before
 
 
 async def test_a_token_that_ends_in_the_middle_of_a_scan_is_renewed_and_rotates(serve, reader):

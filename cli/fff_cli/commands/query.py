@@ -19,7 +19,7 @@ from fff.structs import Struct, replace
 from fff_cli.live.viewer import Live
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
-from fff_cli.options.checkpoint import Begun, begin, gone_on
+from fff_cli.options.checkpoint import Begun, adds, begin, gone_on
 from fff_cli.options.checkpoint import check as check_checkpoint
 from fff_cli.options.params import parse_params
 from fff_cli.options.recording import check as check_taping
@@ -361,8 +361,11 @@ class ScriptRun:
 
     def keep(self, target: Target, *, whole: bool) -> None:
         """Let the result be seen: a partial one beside a whole one, unless somebody asked for it in so many words."""
+        aside = self.aside(whole=whole)
+        if not aside:
+            adds(self._arguments)
         with writing():
-            self._note = target.keep(aside=self.aside(whole=whole), whole=whole)
+            self._note = target.keep(aside=aside, whole=whole)
         if self._note is not None and target is self._file:
             self._progress.note(self._note)
 

@@ -15,8 +15,9 @@ from fff.structs import Struct, replace
 from fff_cli.options.arguments import QueryArguments
 
 _ABOUT, _FORMAT = "statement.json", 1
+_ADDED = "added"  # names the file that the result has been added to
 #: What a checkpoint has in its folder, and the drafts that a killed run leaves.
-_OWN = re.compile(r"\.?(?:statement\.json|journal|key|rows)(?:\.\w+\.part)?")
+_OWN = re.compile(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part)?")
 
 
 class Begun(Struct, frozen=True):
@@ -44,6 +45,11 @@ def check(arguments: QueryArguments) -> None:
             f"{str(arguments.checkpoint)!r} holds a checkpoint already",
             hint=f"go on with it by fff resume {arguments.checkpoint}, or name another folder",
         )
+    if arguments.append and _added_to(arguments.checkpoint) == _output_of(arguments):
+        raise UsageError(
+            f"the result of {str(arguments.checkpoint)!r} has been added to {str(arguments.output_file)!r}",
+            hint="--upsert COLUMNS adds no row twice; or name another file with -O",
+        )
     if (strange := _strange(arguments.checkpoint)) is not None:
         raise UsageError(
             f"{str(arguments.checkpoint)!r} holds other things than a checkpoint: {strange!r}",
@@ -60,6 +66,27 @@ def check(arguments: QueryArguments) -> None:
             raise UsageError(
                 f"--checkpoint and {name} exclude each other", hint="a checkpoint keeps all answers"
             )
+
+
+def adds(arguments: QueryArguments) -> None:
+    """Note that the result is about to be added to its file: going on later must not do so again. Raises UsageError."""
+    if arguments.checkpoint is None or not arguments.append:
+        return
+    try:
+        replaced(arguments.checkpoint / _ADDED, _output_of(arguments))
+    except OSError as error:
+        raise UsageError(f"cannot write to {str(arguments.checkpoint)!r}: {error.strerror}") from error
+
+
+def _added_to(folder: Path) -> bytes | None:
+    try:
+        return (folder / _ADDED).read_bytes()
+    except OSError:
+        return None
+
+
+def _output_of(arguments: QueryArguments) -> bytes:
+    return os.fsencode(os.path.realpath(arguments.output_file or ""))
 
 
 def _strange(folder: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import sqlite3
 from collections import Counter
@@ -316,7 +317,13 @@ def _parts(file: Path, form: str) -> Iterator[pa.Table]:
 
 
 def _keys_of(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    return zip(*(rows.column(name).to_pylist() for name in names), strict=True)
+    """NaN is one value, as SQL has it; Python's differs from itself, so that no row would ever be found again."""
+    columns = (map(_one_nan, rows.column(name).to_pylist()) for name in names)
+    return zip(*columns, strict=True)
+
+
+def _one_nan(value: object) -> object:
+    return math.nan if value != value else value  # noqa: PLR0124 - which is so of NaN alone
 
 
 @contextlib.contextmanager

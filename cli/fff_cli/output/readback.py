@@ -45,9 +45,11 @@ def read_back(file: Path, form: str) -> pa.Table:
                 return rows_in(file)
             case _:
                 text = file.read_text(encoding="utf-8")
-                lines = text.splitlines() if form == "ndjson" else [text]
-                parsed = [json.loads(line, parse_float=Decimal) for line in lines]
-                return _objects(parsed if form == "ndjson" else parsed[0])
+                # Not where else Python ends lines: such characters stand in values.
+                lines = text.removesuffix("\n").split("\n") if text else []
+                if form == "ndjson":
+                    return _objects([json.loads(line, parse_float=Decimal) for line in lines])
+                return _objects(json.loads(text, parse_float=Decimal))
     except OSError as error:
         raise UsageError(f"cannot read {str(file)!r}: {error.strerror or error}") from error
     except (ValueError, TypeError, AttributeError, pa.ArrowException, sqlite3.Error) as error:
@@ -115,8 +117,12 @@ def first_line(line: bytes | str) -> pa.Table:
 
 
 def _objects(rows: list[dict[str, Any]]) -> pa.Table:
+    """Values by name. Raises ValueError where a row has other names than the first."""
     names = list(rows[0]) if rows else []
-    return _table(names, (row.values() for row in rows))
+    other = next((number for number, row in enumerate(rows, 1) if row.keys() != rows[0].keys()), None)
+    if other is not None:
+        raise ValueError(f"row {other} has other columns than the first")
+    return _table(names, ([row[name] for name in names] for row in rows))
 
 
 def _table(names: list[str], rows: Iterable[Iterable[object]]) -> pa.Table:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fff.access.disk.codec import keys_bytes, keys_from
 from fff.access.key_index import KeyNumbers
 from fff.catalog import Page, ScanMethod, SourceAdapter, Table
 from fff.dataflow.arrays import Int64
@@ -20,6 +21,40 @@ from fff.structs import replace
 UNSEEN = "deletions are not seen"
 
 
+class Watermark:
+    """From which value of a column on a scan may lack changes.
+
+    A row may change after the page that it is on was read, while others still come. Such a change is dated later than
+    all that is on the first page, so the greatest there counts; that of all pages only where they come by that column.
+
+    Args:
+        column: that rises with every change.
+        known: that of the scan which changes are put to.
+    """
+
+    def __init__(self, column: str, known: bytes = b"") -> None:
+        self._column = column
+        self._first = True
+        self.value: Any = keys_from(known)[0][0] if known else None
+
+    def see(self, page: Page) -> None:
+        """A page comes, in the order of reading."""
+        if page.rows.num_rows and (self._first or page.order == self._column):
+            self._first = False
+            come = pc.max(page.rows.column(self._column)).as_py()
+            known = [one for one in (self.value, come) if one is not None]
+            self.value = max(known, default=None)
+
+    def begin(self) -> None:
+        """The whole is read, whatever was known."""
+        self._first, self.value = True, None
+
+    @property
+    def text(self) -> bytes:
+        """To be kept with the scan; empty where nothing is known."""
+        return b"" if self.value is None else keys_bytes([(self.value,)]) or b""
+
+
 async def brought_up_to_date(
     before: Sequence[pa.RecordBatch],
     adapter: SourceAdapter,
@@ -27,20 +62,24 @@ async def brought_up_to_date(
     method: ScanMethod,
     columns: Sequence[str],
     *,
+    mark: Watermark,
     meter: AccessMeter,
     window: int,
 ) -> AsyncGenerator[Page]:
     """Every row of a table: those of before, and in the place of those with the same key what the source now says of it.
 
+    `mark` says since when, and from where on the rows that come may lack changes.
+
     Asked for are all that have changed, whatever the statement wants: a row that it wants no more must not stay. Where
     nothing says since when, or a row that comes has no key, the whole table is asked for.
     """
     assert table.changes is not None, "whoever asks for changes knows that the table tells them"
-    greatest = _greatest(before, table.changes.column)
-    if greatest is not None:
-        since = table.changes.since(greatest)
+    if mark.value is not None:
+        since = table.changes.since(mark.value)
         changed = replace(table, quals=(since,), rows_wanted=None, sort=None)
         pages = [page async for page in _asked(adapter, changed, method, columns, meter=meter, window=window)]
+        for page in pages:
+            mark.see(page)
         merged = _merged(before, [page.rows for page in pages], table.primary_key)
         if merged is not None:
             if table.changes.deletions:
@@ -54,8 +93,10 @@ async def brought_up_to_date(
                 yield Page(rows, truncated=broken)
             return
         meter.warn(f"{table.full_name}: a changed row has no key, so all of it was read")
+    mark.begin()
     async with aclosing(_asked(adapter, table, method, columns, meter=meter, window=window)) as whole:
         async for page in whole:
+            mark.see(page)
             yield page
 
 
@@ -63,12 +104,6 @@ def _asked(
     adapter: SourceAdapter, table: Table, method: ScanMethod, columns: Sequence[str], **how: Any
 ) -> AsyncGenerator[Page]:
     return cast("AsyncGenerator[Page]", adapter.scan(table, method, columns, **how))
-
-
-def _greatest(before: Sequence[pa.RecordBatch], column: str) -> object:
-    """The greatest value of a column; None where there is none."""
-    parts = [pc.max(rows.column(column)).as_py() for rows in before if rows.num_rows]
-    return max((part for part in parts if part is not None), default=None)
 
 
 def _merged(

@@ -56,8 +56,17 @@ class RowCache:
         """Whether answers of all sources are kept."""
         return self._every or self._ttl is not None
 
-    def beside(self, asked: SourceAdapter, table: Table, source: Cacheable) -> CachedSource | None:
-        """A table of a source with what is kept of it, the rest being `asked` for; None where nothing is to be kept."""
+    def beside(
+        self,
+        asked: SourceAdapter,
+        table: Table,
+        source: Cacheable,
+        aged: Callable[[float], None] = lambda _: None,
+    ) -> CachedSource | None:
+        """A table of a source with what is kept of it, the rest being `asked` for; None where nothing is to be kept.
+
+        `aged` is told how old is what is taken from there.
+        """
         ttl = self._time(source)
         if ttl <= 0:
             return None
@@ -78,6 +87,7 @@ class RowCache:
             wide=source.reads_whole_records(table),
             tells_secrets=source.tells_secrets,
             journal=self._journal,
+            aged=aged,
         )
 
     def attend(self, adapters: Iterable[object]) -> None:

@@ -9,13 +9,13 @@ from typing import cast
 
 import pyarrow as pa
 
-from fff.access.disk.changes import brought_up_to_date
+from fff.access.disk.changes import Watermark, brought_up_to_date
 from fff.access.disk.codec import by_key, key_bytes, packed, unpacked
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
 from fff.access.disk.together import Together
-from fff.access.key_index import KeyIndex, rows_having
+from fff.access.key_index import KeyIndex, rows_having, tells_keys
 from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.errors import FFFError
@@ -44,6 +44,7 @@ class CachedSource:
         wide: keep all columns, whichever are asked for.
         tells_secrets: whether data may not be kept, because a secret of the source stands in it.
         journal: where the source's answers are as well, by request.
+        aged: is told how many seconds old is what comes from disk.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class CachedSource:
         wide: bool,
         tells_secrets: Callable[[bytes], bool],
         journal: Journal | None = None,
+        aged: Callable[[float], None] = lambda _: None,
     ) -> None:
+        self._aged = aged
         self.name = table.source
         self.tables = (table,)
         self._store = store
@@ -152,18 +155,21 @@ class CachedSource:
         file = self._store.scan_file(self._schema(asked))
         truncated, shape = False, self._shape(quals, False)
         under = (self._shape((), False), quals)
+        mark = None if table.changes is None else Watermark(table.changes.column)
         try:
             pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
             before = await self._before(asked)
             if before is not None:
-                shape, rows = before
+                shape, rows, mark = before
                 under = (b"", ())  # under a name of its own alone
                 pages = brought_up_to_date(
-                    rows, self._adapter, table, method, asked, meter=meter, window=window
+                    rows, self._adapter, table, method, asked, mark=mark, meter=meter, window=window
                 )
             async with aclosing(cast("AsyncGenerator[Page]", pages)) as stream:
                 async for page in stream:
                     truncated = truncated or page.truncated is not None
+                    if mark is not None and before is None:  # else changes are marked as they come
+                        mark.see(page)
                     if file is not None and self._repeats_secrets(page.rows):
                         file.drop()
                         file = None
@@ -173,12 +179,13 @@ class CachedSource:
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
             if file is not None and whole and _doubtful(meter) == doubtful:
-                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under)
+                text = b"" if mark is None else mark.text
+                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under, mark=text)
         finally:
             if file is not None:
                 file.drop()
 
-    async def _before(self, columns: tuple[str, ...]) -> tuple[bytes, list[pa.RecordBatch]] | None:
+    async def _before(self, columns: tuple[str, ...]) -> tuple[bytes, list[pa.RecordBatch], Watermark] | None:
         """The newest rows on disk of which only what has changed must be asked for, and the name to keep that under."""
         if not self._changes or self._table.changes is None:
             return None
@@ -197,7 +204,8 @@ class CachedSource:
             self._store.forget(entry)
             return None
         self._store.used(entry)
-        return to, [batch.select(list(columns)) for batch in rows]
+        mark = Watermark(self._table.changes.column, entry.mark)
+        return to, [batch.select(list(columns)) for batch in rows], mark
 
     def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
         """Whether the source has put a secret of its own into the rows."""
@@ -225,6 +233,7 @@ class CachedSource:
             self._store.forget(entry)
         else:
             self._store.used(entry)
+            self._aged(self._store.now() - entry.fetched)
         return rows
 
     def _named_so(self, names: Iterable[str]) -> list[str]:
@@ -401,7 +410,9 @@ class CachedSource:
                     schema = kept[0].schema if kept else self._schema(self._columns(needed))
                     self._whole = pa.Table.from_batches(kept, schema)
             whole = self._whole
-            index = None if whole is None else await asyncio.to_thread(KeyIndex, whole, names)
+            index = None
+            if whole is not None and tells_keys(whole, names):
+                index = await asyncio.to_thread(KeyIndex, whole, names)
             self._looked[names] = index
             return index
 
@@ -425,6 +436,8 @@ class CachedSource:
             }
             wanted = list(dict.fromkeys(texts.values()))
             answers = self._store.answers(shape, keyset, wanted, self._ttl) if wanted else {}
+            if answers:
+                self._aged(self._store.now() - min(one.fetched for one in answers.values()))
             for key, text in texts.items():
                 if text in answers:
                     rows[key] = self._rows(keyset, answers[text], names, key).select(list(needed))

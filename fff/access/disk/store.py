@@ -132,7 +132,7 @@ class RowStore:
             with pa.memory_map(str(path)) as mapped:
                 data = mapped.read_buffer()
             intact = len(data) == entry.bytes and entry.mac == self._mac(
-                b"scan", shape, _texts(entry.columns), data
+                b"scan", shape, _texts(entry.columns), entry.mark, data
             )
             if intact:
                 with pa.ipc.open_stream(data) as reader:
@@ -303,10 +303,11 @@ class RowStore:
         fetched: float,
         *,
         under: tuple[bytes, Quals] = (b"", ()),
+        mark: bytes = b"",
     ) -> None:
         """Keep a scan that has ended whole; its file is closed or dropped.
 
-        `under`: the name of the table without qualifiers, and those of the scan.
+        `under`: the name of the table without qualifiers, and those of the scan; `mark`: from where on it may lack changes.
         """
 
         def act(index: DiskIndex) -> None:
@@ -314,10 +315,10 @@ class RowStore:
                 return
             with pa.memory_map(str(file.part)) as mapped:
                 data = mapped.read_buffer()
-            mac = self._mac(b"scan", shape, _texts(columns), data)
+            mac = self._mac(b"scan", shape, _texts(columns), mark, data)
             entry = ScanEntry(
                 *(0, columns, file.path.name, mac, file.rows, len(data), fetched),
-                *(shape, under[0], quals_bytes(under[1])),
+                *(shape, under[0], quals_bytes(under[1]), mark),
             )
             file.part.replace(file.path)
             self._kept[table].add((shape, entry.file))

@@ -59,6 +59,12 @@ def quotas(headers: Mapping[str, str], policy: HostPolicy, wall: float) -> tuple
     return tuple(_structured(headers)) or tuple(_triples(headers, now))
 
 
+def is_of_quotas(name: str, policy: HostPolicy) -> bool:
+    """Whether a header, its name in lower case, tells of a quota at the moment of its answer."""
+    declared = (policy.remaining_header, policy.reset_header)
+    return name.startswith(_BEGINNINGS) or name in [one.lower() for one in declared if one]
+
+
 @lru_cache(maxsize=1024)
 def _may_tell(fields: tuple[str, ...]) -> bool:
     """Whether one of the fields of a header is about quotas: a host's answers mostly have the same fields."""

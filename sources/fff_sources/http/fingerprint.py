@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fff.catalog import Table
@@ -20,9 +20,15 @@ _TABLE_ASIDE = frozenset({"description", "cost"})
 
 
 def fingerprint(
-    adapter: type, context: SourceContext, secrets: Secrets, table: Table, planned: PlannedTable
+    adapter: type,
+    context: SourceContext,
+    secrets: Secrets,
+    table: Table,
+    planned: PlannedTable,
+    *,
+    logins: Sequence[str | None],
 ) -> bytes:
-    """A digest of the source's part of the spec, all secrets filled in, and of the table.
+    """A digest of the source's part of the spec, all secrets filled in, of the logins that it is asked with, and of the table.
 
     Raises SecretError.
     """
@@ -37,6 +43,8 @@ def fingerprint(
         "columns": [(field.name, field.type) for field in table.columns],
         "paths": [(name, repr(path)) for name, path in planned.paths.items()],
     }
+    if any(login != "" for login in logins):  # which are no part of the spec
+        parts["logins"] = list(logins)
     text = json.dumps(secrets.fill_all(parts), sort_keys=True, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=32).digest()
 

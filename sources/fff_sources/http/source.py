@@ -10,7 +10,7 @@ from fff.access.key_index import having
 from fff.budget import Money
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.dataflow.plan.extents import Extent, ValueSet
-from fff.errors import InvariantError, SourceError, SpecError
+from fff.errors import InvariantError, SecretError, SourceError, SpecError
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.types import HostPolicy, ResponseMemory
@@ -393,11 +393,16 @@ class HttpSource:
             http.memory = memory
 
     def fingerprint(self, table: Table) -> bytes:
-        """A digest of the source's part of the spec, all secrets filled in, and of the table.
+        """A digest of the source's part of the spec, all secrets filled in, of whoever is logged in, and of the table.
 
-        Raises SecretError.
+        Raises SecretError, where nobody is logged in who could ask as well.
         """
-        return fingerprint(type(self), self._context, self.http.secrets, table, self._planned[table.name])
+        logins = [proof.whose_login() for proof in self.proofs]
+        if all(login is None for login in logins):
+            raise SecretError(f"{self.name}: nobody is logged in", hint=f"fff login {self.name}")
+        return fingerprint(
+            type(self), self._context, self.http.secrets, table, self._planned[table.name], logins=logins
+        )
 
     def reads_whole_records(self, table: Table) -> bool:
         """Unless the columns are part of the question, or one that does not fit costs its record."""

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from fff.errors import SourceError
+from fff.errors import SecretError, SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.client import WebClient
@@ -65,6 +65,7 @@ class Authenticator:
         self._source = source
         self._lock = asyncio.Lock()
         self._known: Credentials | None = None
+        self._login = ""  # of which they are
         self._failure: SourceError | None = None  # of the last login, which was refused
         self._failed_at = 0.0
         self._ends = float("inf")  # steady seconds at which the known credentials run out
@@ -77,7 +78,7 @@ class Authenticator:
             if self._known is None or now >= self._ends:
                 if isinstance(self._auth, FETCHED):
                     grant = await self._granted(policy, meter, now)
-                    self._ends = now + grant.use_for
+                    self._ends, self._login = now + grant.use_for, grant.login
                     self._known = Credentials({grant.header: grant.text}, identity=_identity(grant.whose))
                 else:
                     self._known = self._fixed()
@@ -137,6 +138,21 @@ class Authenticator:
         if not isinstance(self._auth, client_spec.OAuth2):
             return None
         return self._auth, self._asking(policy, meter)
+
+    def whose_login(self) -> str | None:
+        """What tells the login of a person from any other; empty where none is asked for, None where nobody is logged in.
+
+        Raises SecretError, also where somebody else has logged in since this run asks.
+        """
+        if not isinstance(self._auth, client_spec.OAuth2):
+            return ""
+        stored = self._store().load()
+        if stored is None and self._auth.refresh_token is None:
+            return None
+        login = "" if stored is None else stored.login
+        if self._known is not None and login != self._login:
+            raise SecretError(f"{self._source}: somebody has logged in since", hint="begin anew")
+        return login
 
     def log_out(self) -> bool:
         """Forget what a login gave; whether there was anything."""

@@ -24,7 +24,10 @@ _SERVICE = "fff login"  # what keyrings call it
 
 
 class StoredToken(Struct):
-    """What a login gave; `expires_at` in seconds since 1970, None where the token does not end."""
+    """What a login gave; `expires_at` in seconds since 1970, None where the token does not end.
+
+    `login` tells one `fff login` from the next, whoever it was: what one has been answered is not another's.
+    """
 
     source: str
     access_token: str = ""
@@ -32,6 +35,7 @@ class StoredToken(Struct):
     expires_at: float | None = None
     account: str | None = None
     in_keyring: bool = False  # and nothing but the source and the account is here
+    login: str = ""
 
 
 class TokenStore:

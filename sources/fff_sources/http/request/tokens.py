@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import secrets
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 
 from fff.errors import SecretError, SourceError
 from fff.stats import AccessMeter
-from fff.structs import Struct
+from fff.structs import Struct, replace
 from fff.web.types import Request, Response
 from fff_sources.http.request.assertions import signed
 from fff_sources.http.request.signing import NOT_GRANTED, ServerClock
@@ -53,12 +54,13 @@ class LoginEndedError(SourceError):
 
 
 class Grant(Struct, frozen=True):
-    """A token: the header that carries it, for how many seconds it may be used, and whose it is."""
+    """A token: the header that carries it, for how many seconds it may be used, whose it is, and of which login."""
 
     header: str
     text: str
     use_for: float
     whose: str
+    login: str = ""
 
 
 class Tokens:
@@ -134,14 +136,15 @@ class Tokens:
 
     async def _renewed(self, auth: client_spec.OAuth2, refused: str | None) -> Grant:
         parts = [self._fill(auth.access_token_url), self._fill(auth.client_id)]
-        whose = json.dumps([*parts, auth.account] if auth.account else parts)
         stored = self._store.load()
+        login = "" if stored is None else stored.login
+        whose = json.dumps([*parts, *filter(None, (auth.account, login))])
         if stored is not None:
             self._hide(stored.access_token)
             self._hide(stored.refresh_token or "")
             left = float("inf") if stored.expires_at is None else stored.expires_at - time.time()
             if stored.access_token != refused and left > _EARLY:
-                return Grant("Authorization", f"Bearer {stored.access_token}", left - _EARLY, whose)
+                return Grant("Authorization", f"Bearer {stored.access_token}", left - _EARLY, whose, login)
         declared = None if auth.refresh_token is None else self._secret(auth.refresh_token)
         refresh = (stored.refresh_token if stored else None) or self._rotated or declared
         if refresh is None:
@@ -160,8 +163,8 @@ class Tokens:
             by_person = declared is None or stored is not None
             hint = self._login(auth) if by_person else "get another refresh token for the spec"
             raise self._ended(auth, f": the token endpoint says {answer.error}", hint)
-        self.keep(auth, answer, refresh)
-        return self._granted(answer, auth.default_token_expiration, whose)
+        self.keep(auth, answer, refresh, login)
+        return replace(self._granted(answer, auth.default_token_expiration, whose), login=login)
 
     def _ended(self, auth: client_spec.OAuth2, why: str, hint: str) -> LoginEndedError:
         account = f" of account {auth.account}" if auth.account else ""
@@ -173,7 +176,7 @@ class Tokens:
     def _login(self, auth: client_spec.OAuth2) -> str:
         return f"fff login {self._source}{f' --account {shlex.quote(auth.account)}' if auth.account else ''}"
 
-    def keep(self, auth: client_spec.OAuth2, answer: GrantedToken, refresh: str | None) -> None:
+    def keep(self, auth: client_spec.OAuth2, answer: GrantedToken, refresh: str | None, login: str) -> None:
         """Keep what a token endpoint gave for later runs; `refresh`: the refresh token it may not have repeated."""
         self._rotated = answer.refresh_token or refresh
         self._hide(answer.access_token)
@@ -182,7 +185,7 @@ class Tokens:
         ends = None if life is None else time.time() + life
         try:
             self._store.save(
-                StoredToken(self._source, answer.access_token, self._rotated, ends, auth.account)
+                StoredToken(self._source, answer.access_token, self._rotated, ends, auth.account, login=login)
             )
         except OSError as error:
             raise SecretError(
@@ -204,7 +207,7 @@ class Tokens:
         )
         if isinstance(answer, _Refusal):
             return answer.error
-        self.keep(auth, answer, None)
+        self.keep(auth, answer, None, secrets.token_hex(16))
         return None
 
     async def ask_device(self, auth: client_spec.OAuth2) -> DeviceCode:
