@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.defences.removed import REMOVED
+
 PROJECT = Path(__file__).resolve().parent.parent
 ROWS = [
     line
@@ -37,6 +39,14 @@ def test_every_threat_has_a_test_that_is_there() -> None:
     assert [row for row in ROWS if not named(row.split("|")[3])] == []
     tests = [one for row in ROWS for one in named(row)]
     assert [f"{file}::{test}" for file, test in tests if missing(file, test)] == []
+
+
+def test_every_threat_has_a_defence_that_is_taken_out() -> None:
+    """But for those of files beside the product, which nothing imports: their tests are here."""
+    tests = {
+        f"{file}::{test}" for row in ROWS for file, test in named(row) if file != "tests/test_security.py"
+    }
+    assert tests <= {one for removed in REMOVED for one in removed.tests}
 
 
 def test_a_test_that_is_not_there_is_noticed() -> None:

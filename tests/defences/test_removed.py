@@ -16,9 +16,6 @@ from tests.defences.removed import REMOVED, Removed
 
 PROJECT = Path(__file__).resolve().parents[2]
 _FAILED = re.compile(r"^FAILED (tests/[\w/]+\.py::test_\w+)", re.MULTILINE)
-_TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
-#: Of files beside the product, which nothing imports.
-_OWN = "tests/test_security.py"
 
 
 def failing(removed: Removed) -> tuple[set[str], str]:
@@ -40,14 +37,6 @@ def test_without_it_the_tests_fail(removed: Removed) -> None:
     failed, said = failing(removed)
     assert failed == set(removed.tests), said[-3000:]
     assert "does not say" not in said, "the module was changed since"
-
-
-def test_every_threat_has_a_defence_that_is_taken_out() -> None:
-    rows = (PROJECT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
-    named = {f"{file}::{test}" for row in rows if row.startswith("| ") for file, test in _TEST.findall(row)}
-    assert {one for one in named if not one.startswith(_OWN)} <= {
-        one for removed in REMOVED for one in removed.tests
-    }
 
 
 @pytest.mark.parametrize("removed", REMOVED, ids=lambda one: one.defence)

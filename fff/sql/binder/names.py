@@ -276,6 +276,15 @@ def is_made(
     )
 
 
+def not_taken(alias: str, taken: Collection[str]) -> str:
+    """An alias, with a number behind it where one in lower case is among those taken."""
+    name, number = alias, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{alias} #{number}"
+    return name
+
+
 def is_free(name: str, node: Node) -> bool:
     """Whether a name at the place of a node is not that of a variable of a function around it, as `x` in `x -> x + 1` is."""
     lower, at = name.lower(), node.parent

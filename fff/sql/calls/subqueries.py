@@ -17,7 +17,7 @@ from contextlib import suppress
 from fff.errors import QueryError, Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import has_generator, is_free, parts_of
+from fff.sql.binder.names import has_generator, is_free, not_taken, parts_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.binder.spj_block import Condition
@@ -323,11 +323,7 @@ class _Meant(Struct, frozen=True):
         while at is not None:
             taken |= {one.alias.lower() for one in at.sources}
             at = at.outer
-        alias, number = source.alias, 1
-        while alias.lower() in taken:
-            number += 1
-            alias = f"{source.alias} #{number}"
-        return alias
+        return not_taken(source.alias, taken)
 
     def _names(self, source: Source, alias: str, own: Sequence[Condition]) -> list[Edit] | None:
         """The names in the subquery's conditions, qualified; None where one is of neither SELECT."""

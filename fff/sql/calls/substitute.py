@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fff.catalog import Table
 from fff.errors import Span
+from fff.sql.binder.names import not_taken
 from fff.sql.binder.scopes import SelectScope
 from fff.sql.calls.find import Argument, Call
 from fff.sql.syntax.aggregates import has_aggregate, is_aggregate, is_aggregated
@@ -57,10 +58,7 @@ def called(
         if call.key in called_once:
             continue
         text = call.text if len(call.text) <= _ALIAS_LENGTH else f"{call.text[:_ALIAS_LENGTH]}…)"
-        alias, number = text, 1
-        while alias.lower() in taken:
-            number += 1
-            alias = f"{text} #{number}"
+        alias = not_taken(text, taken)
         taken.add(alias.lower())
         called_once[call.key] = Called(call, alias, tuple(arguments[call.key]))
     return called_once

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import has_generator, is_free, makes_rows, parts_of, qualifier_of
+from fff.sql.binder.names import has_generator, is_free, makes_rows, not_taken, parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
@@ -333,10 +333,7 @@ def _aliases(tree: QueryTree, scope: SelectScope, source: Source, inner: SelectS
     taken = {one.alias.lower() for one in tree.sources}
     aliases = {}
     for one in inner.sources:
-        number = 2
-        while f"{one.alias} #{number}".lower() in taken:
-            number += 1
-        aliases[one] = f"{one.alias} #{number}"
+        aliases[one] = not_taken(one.alias, taken)  # which has its own as well
         taken.add(aliases[one].lower())
     return aliases
 

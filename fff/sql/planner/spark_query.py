@@ -12,14 +12,14 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import pairwise
 
 from fff.dataflow.plan.expressions import Column
 from fff.errors import QueryError, Span
 from fff.schema import Field
 from fff.sql.analysis.column_lineage import needs_of
 from fff.sql.analysis.grouped_select import grouped_select
-from fff.sql.binder.names import try_resolve
+from fff.sql.binder.names import not_taken, try_resolve
 from fff.sql.binder.outer_query import Above, ColumnUse, StarUse, result_names
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition, SourceBlock
@@ -60,9 +60,8 @@ class _SparkWriter(Struct, frozen=True, dict=True):
         taken = variables | {alias.lower() for alias in aliases.values()}
         for ordinal, alias in aliases.items():
             if alias.lower() in variables:
-                name = next(one for n in count(2) if (one := f"{alias} #{n}").lower() not in taken)
-                aliases[ordinal] = name
-                taken.add(name.lower())
+                aliases[ordinal] = not_taken(alias, taken)
+                taken.add(aliases[ordinal].lower())
         return aliases
 
     def name(self, column: Column) -> str:
