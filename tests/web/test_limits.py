@@ -6,7 +6,9 @@ Virtual time and simulated servers; a run of minutes takes a fraction of a secon
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +159,33 @@ class TwoHosts:
 
     async def close(self) -> None:
         """Nothing to release."""
+
+
+class Whim(Limit):
+    """Refuses most requests whatever comes: no rate is a reason for it."""
+
+    rate = math.inf
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+
+    def admits(self, now: float) -> bool:
+        return self._rng.random() < 0.4
+
+    def left(self, now: float) -> int:
+        return 1
+
+    def opens(self, now: float) -> float:
+        return self._rng.uniform(1, 20)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_server_that_refuses_at_random_is_not_asked_ever_less(seed: int) -> None:
+    """What waits here is no limit of the server: the gaps stay as long as twice the longest wait after a refusal."""
+    ran = drive(SimulatedServer(Whim(seed), tell=simulated.retry_after), 60, max_attempts=20)
+    waits = [after - at for at, after in itertools.pairwise(sorted((*ran.server.admitted, *ran.server.refused)))]
+    assert max(waits) <= 61, "seconds from one request to the next"
+    assert ran.took < 60 * 80
 
 
 def test_a_throttled_host_holds_nobody_else_back() -> None:

@@ -288,6 +288,7 @@ class HostLimiter:
         # Refused again before anything was admitted: what it asked for was too short.
         wait = max(wait, min(wait * 2**self._refusals, self.policy.max_delay))
         self._refusals += 1
+        self._pace.told_to_wait(wait, named=wait_named)
         if crowded:
             self._cut_back(permit, level)
             self._wave = self._serial
@@ -406,6 +407,7 @@ class HostLimiter:
                 if budget.exhausted(self._in_flight) and not self._saturated:
                     self._saturate()
                     self._closed, self._refused = None, False
+                    self._pace.told_to_wait(budget.ends - now, named=True)
                 return "throttled", budget.ends - now
         if self._bucket is not None and (delay := self._bucket.delay(now, units)) > 0:
             return "rate", delay

@@ -26,6 +26,8 @@ _SETTLED = (
 _PROVEN = 2  # horizons ago a rate came into force that counts as admitted
 _AGAIN = 0.85  # of the speed that led to a refusal: an epoch on trial repeats the one before it, and is never ahead of it
 _ALIKE = 0.2  # of the larger one: two epochs tell of one limit
+_GAP = 20.0  # seconds between two requests that a rate may always come to
+_GAP_WAITS = 2  # and as many times the longest wait after a refusal
 
 
 class TokenBucket:
@@ -199,6 +201,9 @@ class Pace:
     epoch on trial follows, nearly as fast as the one before; only when it
     ends as that one did, requests start evenly at just below the rate. A refusal at that rate contradicts it: what was
     learnt is forgotten, and more epochs must agree the next time.
+
+    What waits here makes epochs longer, so a server that refuses whatever comes would be asked ever less. But
+    no window is longer than the wait after which it admits: no rate keeps requests further apart than that.
     """
 
     def __init__(self) -> None:
@@ -217,6 +222,8 @@ class Pace:
         self._grow_at = float("inf")
         self._past: list[tuple[float, float]] = []  # since when which rate was in force, before each growth
         self._wanted = False  # somebody waited for the rate since the last growth
+        self._gap = _GAP  # seconds between two requests, at most
+        self._unnamed = 0.0  # seconds waited since it last admitted a request, as the server named no time
 
     @property
     def unbounded(self) -> bool:
@@ -274,6 +281,11 @@ class Pace:
         """The server takes no more for now."""
         self._shut = now
 
+    def told_to_wait(self, seconds: float, *, named: bool) -> None:
+        """The server refused a request, and is left alone for so long; `named`: it asked for that itself."""
+        self._unnamed = 0.0 if named else self._unnamed + seconds
+        self._gap = max(self._gap, _GAP_WAITS * max(seconds, self._unnamed))
+
     def resume(
         self, started: float, *, closed: float | None = None, refused: bool = True, counted: bool = False
     ) -> None:
@@ -292,8 +304,8 @@ class Pace:
             else:
                 self._refused(length, started)
         elif self.rate is not None:
-            self.rate *= 0.7  # refused again before it admitted anything
-        self._epoch, self._admitted, self._shut = started, 0, None
+            self.rate = self._bounded(0.7 * self.rate)  # refused again before it admitted anything
+        self._epoch, self._admitted, self._shut, self._unnamed = started, 0, None, 0.0
         if self.rate is not None:
             self._next = max(self._next, started + 1 / self.rate)
 
@@ -327,7 +339,7 @@ class Pace:
         else:
             assert self._epoch is not None
             shut = now if self._shut is None else self._shut
-            self.rate = max(seen, _AGAIN * self._admitted / max(shut - self._epoch, 1e-3))
+            self.rate = self._bounded(max(seen, _AGAIN * self._admitted / max(shut - self._epoch, 1e-3)))
 
     def _used_up(self, length: float, now: float, *, refused: bool) -> None:
         """An epoch of a server that tells of its quotas, or its rate, ended."""
@@ -348,10 +360,14 @@ class Pace:
         self._set(rate, now)
 
     def _set(self, rate: float, now: float) -> None:
-        self.rate, self._trial = rate, []
+        self.rate, self._trial = self._bounded(rate), []
         self._past.clear()
         self._step = _STEP
         self._grow_at = now + self._period
+
+    def _bounded(self, rate: float) -> float:
+        """The rate, or where the server tells none itself the lowest one that a refusal can be a reason for."""
+        return rate if self._hint is not None else max(rate, 1 / self._gap)
 
     def _proven(self, now: float) -> float | None:
         """The rate that was in force long enough ago that the server has counted a whole window of it since."""
