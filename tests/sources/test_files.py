@@ -43,6 +43,7 @@ FILES: Mapping[str, bytes] = {
         at=pa.array([dt.datetime.fromisoformat("2024-01-02")] * 2, pa.timestamp("ms")),
     ),
     "/semi": b"a;b\n1;2\n",
+    "/behind.csv.gz": gzip.compress(b"zip,n\n00501,1\n") + b"94704,2\n",
     "/broken.csv.gz": gzip.compress(b"zip,n\n00501,1\n")[:-12],
     "/bomb.csv.gz": gzip.compress(b"zip,n\n" + b"1,1\n" * 400_000),
     "/nothing.csv": b"",
@@ -169,6 +170,7 @@ async def test_a_secret_in_a_url(serve: Serve, read: Callable[..., Reader]) -> N
     ("file", "said"),
     [
         ("broken.csv.gz", "not valid gzip"),
+        ("behind.csv.gz", "not valid gzip: something is behind what is packed"),
         ("bomb.csv.gz", "larger than 1 MB unpacked"),
         ("nothing.csv", "nothing to tell columns from"),
         ("missing.csv", "404"),

@@ -317,7 +317,9 @@ async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
     ("name", "body", "said"),
     [
         ("x.csv.gz", gzip.compress(CSV, mtime=0)[:-9], "x.csv.gz"),
+        ("x.csv.gz", gzip.compress(CSV, mtime=0) + b"1", "behind what is packed"),
         ("x.csv.zip", b"PK\x03\x04 and no more", "cannot be unpacked"),
+        ("x.csv.zip", b"PK\x05\x06" + bytes(18), "a zip file with 0 files in it"),
         *(("x.csv.zip", damaged(how), "cannot be unpacked|Invalid data") for how in (8, 12, 14)),
         ("x.parquet", b"PAR1 and no more", "not valid parquet"),
         ("empty.csv", b"", "nothing to tell columns from"),

@@ -40,7 +40,7 @@ def zipped(body: bytes) -> bytes:
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
-    ".gz": lambda body: gzip.compress(body[:300]) + gzip.compress(body[300:]) + b"what is behind is no part",
+    ".gz": lambda body: gzip.compress(body[:300]) + gzip.compress(body[300:]) + bytes(700),
     ".zip": zipped,
     ".zst": lambda body: pa.compress(body, "zstd", asbytes=True),
 }
@@ -135,6 +135,7 @@ async def test_what_is_damaged_or_too_large_is_an_error(
     packed = PACKED[ending](body)
     (tmp_path / f"all.csv{ending}").write_bytes(packed)
     (tmp_path / f"half.csv{ending}").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / f"behind.csv{ending}").write_bytes(packed + b"7\n")
     for piece in (WHOLE, PIECE):
         monkeypatch.setattr(streaming, "PIECE", piece)
         for more in ("", ", columns: {n: int}"):
@@ -144,6 +145,8 @@ async def test_what_is_damaged_or_too_large_is_an_error(
             if ending:
                 said = str(await found(tmp_path, f"{{path: half.csv{ending}{more}}}"))
                 assert "cannot be unpacked" in said or "Truncated" in said
+            if ending == ".gz":
+                assert "behind what is packed" in str(await found(tmp_path, f"{{path: behind.csv.gz{more}}}"))
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])

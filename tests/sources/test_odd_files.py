@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pytest
 
 import fff
 from fff.errors import SourceError
+from fff_sources.files import local
 from fff_sources.http.columnar import read_columns, read_schema
 from tests.sources.local import rows
 
@@ -96,3 +98,14 @@ async def test_times_as_spark_writes_them_are_not_bound_by_nanoseconds(folder: P
     assert read_schema((folder / "t.parquet").read_bytes()).field("t").type == pa.timestamp("us")
     held = read_columns((folder / "t.parquet").read_bytes(), ["t"])
     assert held.column("t").to_pylist() == times
+
+
+def test_to_read_a_small_file_takes_little_memory(folder: Path) -> None:
+    """Not as much as the largest file that may be read."""
+    (folder / "a.json").write_bytes(b"[{}]")
+    tracemalloc.start()
+    try:
+        assert local.LocalFiles("s", "t", local.LARGEST).read(str(folder / "a.json")) == b"[{}]"
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()

@@ -408,7 +408,8 @@ class _Unpacked:
         try:
             return replace(response, body=self._unpacked(response.body))
         except zlib.error as error:
-            raise SourceError("the file is not valid gzip", source=self._source, table=self._table) from error
+            text = f"the file is not valid gzip: {error}"
+            raise SourceError(text, source=self._source, table=self._table) from error
 
     def _unpacked(self, packed: bytes) -> bytes:
         """All members of a gzip file, bounded like any answer."""
