@@ -323,6 +323,11 @@ async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
         *(("x.csv.zip", damaged(how), "cannot be unpacked|Invalid data") for how in (8, 12, 14)),
         ("x.parquet", b"PAR1 and no more", "not valid parquet"),
         ("empty.csv", b"", "nothing to tell columns from"),
+        *(
+            ("x.ndjson", b'{"a": 1}\n{"a": %s}\n' % number, "NaN or Infinity")
+            for number in (b"NaN", b"-Infinity")
+        ),
+        ("x.json", b'[{"a": 1}, {"a": [1,Infinity]}]', "NaN or Infinity, which JSON has not"),
         (
             "x.csv",
             b"a,b\ncaf\xe9,1\n",

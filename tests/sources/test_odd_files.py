@@ -57,6 +57,14 @@ async def test_files_of_several_forms_are_no_table(folder: Path, other: str, bod
     assert len(await rows(folder, "SELECT zip FROM csv.`parts`")) == 3
 
 
+def test_an_empty_file_among_others_is_told_as_a_file(folder: Path) -> None:
+    for name, body in {"a": CSV, "b": b""}.items():
+        (folder / f"{name}.csv").write_bytes(body)
+    with fff.connect() as connection, pytest.raises(SourceError, match="the file is empty") as caught:
+        connection.sql(f"SELECT zip FROM '{folder}/*.csv'")
+    assert "leave it out" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(("body", "is_told"), [(b"00501,7\n94704,8\n", True), (CSV, False)])
 def test_a_first_line_of_numbers_that_became_names_is_told(folder: Path, body: bytes, is_told: bool) -> None:
     (folder / "a.csv").write_bytes(body)

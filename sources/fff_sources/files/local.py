@@ -161,11 +161,13 @@ class LocalFiles:
         return body.getvalue()
 
     def start(self, path: str) -> bytes:
-        """How a file begins, unpacked. Raises SourceError."""
-        parts, start = self._parts(path), b""
-        while len(start) < _STARTS and (part := next(parts, b"")):
-            start += part
-        return start
+        """How a file begins, unpacked, the first line as a whole. Raises SourceError."""
+        start, has_line = io.BytesIO(), False
+        with contextlib.closing(self._parts(path)) as parts:
+            while (start.tell() < _STARTS or not has_line) and (part := next(parts, b"")):
+                start.write(part)
+                has_line = has_line or b"\n" in part
+        return start.getvalue()
 
     def _parts(self, path: str) -> Generator[bytes]:
         """What `read` gives, little by little."""

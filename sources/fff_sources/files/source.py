@@ -211,7 +211,7 @@ class FilesSource(HttpSource):
             text, hint = BareLineError(*columns).told
             raise self.http.problem(text, response, name, hint)
         if not columns:
-            piped = urls[0] == STDIN
+            piped = urls[0] == STDIN and not response.body.strip()
             text = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
             hint = "cat FILE | fff query …" if piped else "declare its columns"
             raise self.http.problem(text, response, name, hint)
