@@ -24,7 +24,7 @@ from fff_sources.http.shaping import NO_ZIP
 #: Cells that a sheet may span, and times those that hold anything: the reader makes room for all of them.
 _MOST, _RATIO = 2**26, 16
 _PIECE = 2**24  # bytes of a sheet that are looked at together
-#: Where a cell of XML is, whatever it holds; cells that are not written so; and where one is that holds something.
+#: Where a cell of XML is, whatever it holds; signs of one written otherwise; where one is that has a value.
 _PLACE = re.compile(rb'r="([A-Za-z]{1,7})(\d{1,9})')
 _OTHERWISE = re.compile(rb"r='|r\s+=|r=\s")
 _FILLED = re.compile(
