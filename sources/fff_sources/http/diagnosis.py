@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from fff.errors import SourceError
 from fff.web.types import Response
+from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
@@ -79,6 +80,8 @@ class Explained:
 
     def _explained(self, error: BaseException) -> SourceError | None:
         name, origin, body = self._form, self._origin, self._answer.body
+        if name == "parquet" and body.startswith((ARROW_FILE, ARROW_STREAM)):
+            name = "arrow"
         match error:
             case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
