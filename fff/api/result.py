@@ -98,13 +98,18 @@ class Result(Ended):
     def to_pandas(self, **options: Any) -> Any:
         """The rows as a `pandas.DataFrame`; options are those of `pyarrow.Table.to_pandas`.
 
-        Raises UsageError without pandas.
+        Raises UsageError without pandas, and for dates that Python has not.
         """
         try:
             importlib.import_module("pandas")
         except ImportError as error:
             raise UsageError("pandas is not installed", hint=how_to_install("pandas")) from error
-        return self._table.to_pandas(**options)
+        try:
+            return self._table.to_pandas(**options)
+        except pa.ArrowException:  # of the options
+            raise
+        except (OverflowError, ValueError) as error:
+            raise _no_value(error, "to_pandas(date_as_object=False)") from error
 
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`.
@@ -191,7 +196,12 @@ def _tuples(
     for batch in table.to_batches():
         try:
             columns = [values(column) for column in batch.columns]
-        except (OverflowError, ValueError) as error:  # beyond the years 1 to 9999
-            hint = "to_arrow() has it, and CAST(… AS string) makes a text of it"
-            raise UsageError(f"Python has no value for one of the result's: {error}", hint=hint) from error
+        except (OverflowError, ValueError) as error:
+            raise _no_value(error, "to_arrow()") from error
         yield from zip(*columns, strict=True)
+
+
+def _no_value(error: Exception, other: str) -> UsageError:
+    """Of a date or time beyond the years 1 to 9999, and what else has it."""
+    hint = f"{other} has it, and CAST(… AS string) makes a text of it"
+    return UsageError(f"Python has no value for one of the result's: {error}", hint=hint)

@@ -87,6 +87,35 @@ def test_rows_take_the_place_of_those_with_their_keys_and_others_stay(
     assert sorted(rows_of(file), key=str) == expected
 
 
+@pytest.mark.parametrize(
+    ("file", "body", "said"),
+    [
+        ("x.csv", 'id,name\n1,"Big" Jim\n', "text behind a closing quote"),
+        ("x.csv", 'id,name\n1,"x\n', "in the middle of a quoted cell"),
+        ("x.csv", '{"id": 1}\n', "it is JSON"),
+        ("x.ndjson", "[1, 2]\n", "its rows are no objects"),
+    ],
+)
+def test_nothing_is_added_to_a_file_that_could_not_be_read_as_it_stands(
+    desk: Desk, file: str, body: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    desk.rows = [(2, "two")]
+    Path(file).write_text(body, encoding="utf-8")
+    assert into(file, "--append") != 0
+    assert said in capfd.readouterr().err
+    assert Path(file).read_text(encoding="utf-8") == body
+
+
+def test_empty_lines_of_a_file_are_no_rows_but_where_it_has_one_column(desk: Desk) -> None:
+    desk.rows = [(2, None)]
+    Path("x.csv").write_text("id,name\n1,one\n\n", encoding="utf-8")
+    assert into("x.csv", "--append") == 0
+    assert Path("x.csv").read_text(encoding="utf-8") == "id,name\n1,one\n2,\n"
+    Path("y.csv").write_text("name\n\none\n", encoding="utf-8")
+    assert into("y.csv", "--append", sql="SELECT name FROM t") == 0
+    assert Path("y.csv").read_text(encoding="utf-8") == "name\n\none\n\n"
+
+
 @pytest.mark.slow
 def test_rows_whose_columns_spark_names_are_put_behind_those_of_the_same_names(desk: Desk) -> None:
     desk.rows = [(1, "one"), (2, None)]

@@ -216,3 +216,6 @@ def test_dates_that_python_has_not(connection) -> None:
     assert "10000-01-01" in result._repr_html_()
     with pytest.raises(UsageError, match="Python has no value"):
         list(result)
+    with pytest.raises(UsageError, match="Python has no value") as caught:
+        result.to_pandas()
+    assert "to_pandas(date_as_object=False) has it" in (caught.value.hint or "")

@@ -4,6 +4,7 @@ import datetime as dt
 import gzip
 import io
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as papq
@@ -23,16 +24,9 @@ CRIME = b"zip,n,rate,day,at,local,ok,mixed,empty\n"
 CRIME_ROWS = b"94704,1,0.5,2024-02-29,2024-01-02T03:04:05Z,2024-01-02 03:04:05,true,1,\n94705,,2,2024-03-01,2024-01-02T03:04:05+02:00,2024-01-02 03:04:06.5,false,a,\n"
 
 
-def parquet() -> bytes:
-    table = pa.table(
-        {
-            "x": pa.array(["a", "b"]).dictionary_encode(),
-            "n": pa.array([1, 2], pa.uint32()),
-            "at": pa.array([dt.datetime.fromisoformat("2024-01-02")] * 2, pa.timestamp("ms")),
-        }
-    )
+def parquet_of(**columns: Any) -> bytes:
     out = io.BytesIO()
-    papq.write_table(table, out)
+    papq.write_table(pa.table(columns), out)
     return out.getvalue()
 
 
@@ -43,8 +37,13 @@ FILES: Mapping[str, bytes] = {
     "/2024.tsv": b"b\ta\n2\tz\n",
     "/list.json": b'{"items": [{"a": 1, "b": [1]}, {"a": 2.5}]}',
     "/lines.ndjson": b'{"a": 1}\n{"a": null, "b": "x"}\n',
-    "/table.parquet": parquet(),
+    "/table.parquet": parquet_of(
+        x=pa.array(["a", "b"]).dictionary_encode(),
+        n=pa.array([1, 2], pa.uint32()),
+        at=pa.array([dt.datetime.fromisoformat("2024-01-02")] * 2, pa.timestamp("ms")),
+    ),
     "/semi": b"a;b\n1;2\n",
+    "/behind.csv.gz": gzip.compress(b"zip,n\n00501,1\n") + b"94704,2\n",
     "/broken.csv.gz": gzip.compress(b"zip,n\n00501,1\n")[:-12],
     "/bomb.csv.gz": gzip.compress(b"zip,n\n" + b"1,1\n" * 400_000),
     "/nothing.csv": b"",
@@ -171,6 +170,7 @@ async def test_a_secret_in_a_url(serve: Serve, read: Callable[..., Reader]) -> N
     ("file", "said"),
     [
         ("broken.csv.gz", "not valid gzip"),
+        ("behind.csv.gz", "not valid gzip: something is behind what is packed"),
         ("bomb.csv.gz", "larger than 1 MB unpacked"),
         ("nothing.csv", "nothing to tell columns from"),
         ("missing.csv", "404"),
@@ -270,3 +270,28 @@ def test_columns_of_a_file_that_expand_beyond_reason_are_refused(monkeypatch: py
         monkeypatch.setattr(columnar, "_MOST", 2**20)
         with pytest.raises(pa.ArrowInvalid, match="its columns take more than"):
             columnar.read_columns(out.getvalue(), ["a"])
+
+
+async def test_a_column_that_a_later_file_of_the_web_lacks_is_told_and_one_in_another_case_is_not(
+    serve: Serve, read: Callable[..., Reader]
+) -> None:
+    files = {"/1.parquet": parquet_of(a=[1], b=["x"]), "/2.parquet": parquet_of(A=[2.5], c=[True])}
+    tables = "t: {urls: [1.parquet, 2.parquet]}, u: {urls: [1.parquet, 2.parquet], columns: {a: double}}"
+    reader = read(spec(tables, client((await serve(host(files))).url)))
+    assert await reader.scan("u") == [{"a": 1.0}, {"a": 2.5}]
+    await reader.catalog.discover(reader.catalog.find(["f", "t"]))
+    with pytest.raises(SourceError, match=r"no column 'b'; it has 'A', 'c'") as caught:
+        await reader.scan("t", ["b"])
+    assert "2.parquet" in str(caught.value)
+
+
+async def test_columns_of_the_web_that_are_left_out_are_told(
+    serve: Serve, read: Callable[..., Reader]
+) -> None:
+    tag, span = pa.array(["x"]).dictionary_encode(), pa.array([1], pa.duration("s"))
+    ids = pa.array([bytes(16)], pa.uuid())
+    files = {"/t.parquet": parquet_of(id=ids, tag=tag, span=span)}
+    reader = read(spec("t: t.parquet", client((await serve(host(files))).url)))
+    await reader.catalog.discover(reader.catalog.find(["f", "t"]))
+    assert await reader.scan("t") == [{"id": "00000000-0000-0000-0000-000000000000", "tag": "x"}]
+    assert any("span is left out" in warning for warning in reader.meter.warnings)

@@ -317,10 +317,17 @@ async def test_what_looks_like_no_file_is_none(folder: Path) -> None:
     ("name", "body", "said"),
     [
         ("x.csv.gz", gzip.compress(CSV, mtime=0)[:-9], "x.csv.gz"),
+        ("x.csv.gz", gzip.compress(CSV, mtime=0) + b"1", "behind what is packed"),
         ("x.csv.zip", b"PK\x03\x04 and no more", "cannot be unpacked"),
+        ("x.csv.zip", b"PK\x05\x06" + bytes(18), "a zip file with 0 files in it"),
         *(("x.csv.zip", damaged(how), "cannot be unpacked|Invalid data") for how in (8, 12, 14)),
         ("x.parquet", b"PAR1 and no more", "not valid parquet"),
         ("empty.csv", b"", "nothing to tell columns from"),
+        *(
+            ("x.ndjson", b'{"a": 1}\n{"a": %s}\n' % number, "NaN or Infinity")
+            for number in (b"NaN", b"-Infinity")
+        ),
+        ("x.json", b'[{"a": 1}, {"a": [1,Infinity]}]', "NaN or Infinity, which JSON has not"),
         (
             "x.csv",
             b"a,b\ncaf\xe9,1\n",

@@ -19,12 +19,13 @@ import pytest
 
 from fff.errors import SourceError
 from fff.federation import Federation
-from fff_sources.files import local
+from fff_sources.files import local, named
 from fff_sources.files.local import LocalFiles
 from fff_sources.http.response import streaming
 from tests.engine.site import run
 from tests.sampling import every
 from tests.sources.arriving import csv_of
+from tests.sources.local import rows as local_rows
 from tests.sources.reading import Reader
 
 PIECE = 200
@@ -40,7 +41,7 @@ def zipped(body: bytes) -> bytes:
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
-    ".gz": lambda body: gzip.compress(body[:300]) + gzip.compress(body[300:]) + b"what is behind is no part",
+    ".gz": lambda body: gzip.compress(body[:300]) + gzip.compress(body[300:]) + bytes(700),
     ".zip": zipped,
     ".zst": lambda body: pa.compress(body, "zstd", asbytes=True),
 }
@@ -135,6 +136,7 @@ async def test_what_is_damaged_or_too_large_is_an_error(
     packed = PACKED[ending](body)
     (tmp_path / f"all.csv{ending}").write_bytes(packed)
     (tmp_path / f"half.csv{ending}").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / f"behind.csv{ending}").write_bytes(packed + b"7\n")
     for piece in (WHOLE, PIECE):
         monkeypatch.setattr(streaming, "PIECE", piece)
         for more in ("", ", columns: {n: int}"):
@@ -144,6 +146,8 @@ async def test_what_is_damaged_or_too_large_is_an_error(
             if ending:
                 said = str(await found(tmp_path, f"{{path: half.csv{ending}{more}}}"))
                 assert "cannot be unpacked" in said or "Truncated" in said
+            if ending == ".gz":
+                assert "behind what is packed" in str(await found(tmp_path, f"{{path: behind.csv.gz{more}}}"))
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])
@@ -230,3 +234,35 @@ async def test_standard_input_is_there_for_every_table(
     for _ in range(2):
         result: Any = await found(tmp_path, "{path: '-', format: csv}")
         assert len(result[1]) == 500
+
+
+@pytest.mark.parametrize(
+    ("piped", "expected"),
+    [
+        (b'{\n  "a": 1,\n  "b": [2]\n}\n', [(1, "[2]")]),
+        (b'{"a": 1}\n{"a": 2}\n', [(1,), (2,)]),
+        (b'[{"a": 1},\n {"a": 2}]', [(1,), (2,)]),
+        (b'{"a": 1, "b": "' + b"x" * WHOLE + b'"}\n{"a": 2}\n', 2),
+    ],
+)
+async def test_documents_and_lines_of_json_are_told_apart_however_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piped: bytes, expected: Any
+) -> None:
+    monkeypatch.setattr(local, "_piped", lambda _: piped)
+    monkeypatch.setattr(named, "_is_piped", lambda: True)
+    (tmp_path / "t.json").write_bytes(piped)
+    for name in ("stdin", "'t.json'", "json.`t.json`"):
+        got = await local_rows(tmp_path, f"SELECT * FROM {name}")
+        assert got == expected or len(got) == expected
+
+
+@pytest.mark.parametrize(
+    ("piped", "said"), [(b"", "nothing is piped in"), (b"[1]", "holds nothing to tell columns from")]
+)
+async def test_what_is_piped_in_and_has_no_columns_is_not_taken_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piped: bytes, said: str
+) -> None:
+    monkeypatch.setattr(local, "_piped", lambda _: piped)
+    monkeypatch.setattr(named, "_is_piped", lambda: True)
+    with pytest.raises(SourceError, match=said):
+        await local_rows(tmp_path, "SELECT * FROM stdin")

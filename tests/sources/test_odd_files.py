@@ -5,14 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import xlsxwriter
 
 import fff
 from fff.errors import SourceError
+from fff_sources.files import local
+from fff_sources.files.excel import sheets_of
 from fff_sources.http.columnar import read_columns, read_schema
 from tests.sources.local import rows
 
@@ -53,6 +58,14 @@ async def test_files_of_several_forms_are_no_table(folder: Path, other: str, bod
         await rows(folder, "SELECT * FROM 'parts/*'")
     (folder / "parts" / other).write_bytes(b"zip\n9\n")  # one column tells no delimiter
     assert len(await rows(folder, "SELECT zip FROM csv.`parts`")) == 3
+
+
+def test_an_empty_file_among_others_is_told_as_a_file(folder: Path) -> None:
+    for name, body in {"a": CSV, "b": b""}.items():
+        (folder / f"{name}.csv").write_bytes(body)
+    with fff.connect() as connection, pytest.raises(SourceError, match="the file is empty") as caught:
+        connection.sql(f"SELECT zip FROM '{folder}/*.csv'")
+    assert "leave it out" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(("body", "is_told"), [(b"00501,7\n94704,8\n", True), (CSV, False)])
@@ -96,3 +109,52 @@ async def test_times_as_spark_writes_them_are_not_bound_by_nanoseconds(folder: P
     assert read_schema((folder / "t.parquet").read_bytes()).field("t").type == pa.timestamp("us")
     held = read_columns((folder / "t.parquet").read_bytes(), ["t"])
     assert held.column("t").to_pylist() == times
+
+
+def test_to_read_a_small_file_takes_little_memory(folder: Path) -> None:
+    """Not as much as the largest file that may be read."""
+    (folder / "a.json").write_bytes(b"[{}]")
+    tracemalloc.start()
+    try:
+        assert local.LocalFiles("s", "t", local.LARGEST).read(str(folder / "a.json")) == b"[{}]"
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def sheet_of(folder: Path, *cells: str) -> str:
+    """A workbook of one sheet, its cells as they stand in XML."""
+    place = str(folder / "t.xlsx")
+    with xlsxwriter.Workbook(place) as book:
+        book.add_worksheet("one").write(0, 0, 1)
+    with zipfile.ZipFile(place) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    rows_of = "".join(f"<row>{cell}</row>" for cell in cells).encode()
+    parts["xl/worksheets/sheet1.xml"] = b"<worksheet><sheetData>" + rows_of + b"</sheetData></worksheet>"
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, body in parts.items():
+            archive.writestr(name, body)
+    return place
+
+
+FAR = '<c r="A1"><v>7</v></c>', '<c r="A2"><v>8</v></c>'
+
+
+@pytest.mark.parametrize(
+    "far",
+    [
+        '<c r="XFD1048576"><v>9</v></c>',
+        "<c r='XFD1048576'><v>9</v></c>",
+        '<c s="1" r = "xfd1048576" ><v>9</v></c>',
+    ],
+)
+async def test_a_cell_far_off_does_not_end_the_process(folder: Path, far: str) -> None:
+    with pytest.raises(SourceError, match="spans 17,179,869,184 cells, of which 3 hold anything"):
+        await rows(folder, f"SELECT * FROM '{sheet_of(folder, *FAR, far)}'")
+    with pytest.raises(ValueError, match="spans"):
+        sheets_of((folder / "t.xlsx").read_bytes())
+
+
+async def test_an_empty_cell_far_off_is_none(folder: Path) -> None:
+    far = '<c r="XFD1" s="1"/>', '<c r="A1048576" s="1"/>', '<c r="XFC1048576"></c>'
+    assert await rows(folder, f"SELECT * FROM '{sheet_of(folder, *FAR, *far)}'") == [(8,)]

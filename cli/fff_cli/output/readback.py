@@ -15,11 +15,11 @@ import pyarrow as pa
 from fff.errors import UsageError
 from fff.schema import distinct_names
 from fff_cli.output.sinks.databases import TABLE
+from fff_sources.http.columnar import arrow_parts
+from fff_sources.http.response.text.csv_text import header_of, read_cells
 
 #: The formats that can be read back.
 COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite", "duckdb")
-
-_BLOCK = 1 << 30  # bytes of a text that are parsed at once: no row is cut by it
 
 
 def read_back(file: Path, form: str) -> pa.Table:
@@ -35,8 +35,9 @@ def read_back(file: Path, form: str) -> pa.Table:
 
                 return pq.ParquetFile(file).read()
             case "arrow":
-                with pa.OSFile(str(file)) as data, pa.ipc.open_stream(data) as stream:
-                    return stream.read_all()
+                with pa.OSFile(str(file)) as data:
+                    schema, parts = arrow_parts(data)
+                    return pa.Table.from_batches(parts, schema)
             case "sqlite":
                 return _database(file)
             case "duckdb":
@@ -88,20 +89,10 @@ def _retyped(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _separated(file: Path, separator: str) -> pa.Table:
-    """An empty cell is NULL, one of two quotes the empty text: as it was written."""
-    import pyarrow.csv as separated  # noqa: PLC0415 - nobody else pays for it
-
-    parse = separated.ParseOptions(delimiter=separator, newlines_in_values=True, ignore_empty_lines=False)
-    read = separated.ReadOptions(block_size=min(max(1 << 20, file.stat().st_size + 1), _BLOCK))
-    first = separated.open_csv(file, read_options=read, parse_options=parse).schema.names
-    convert = separated.ConvertOptions(
-        column_types=dict.fromkeys(first, pa.string()),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    rows = separated.read_csv(file, read_options=read, parse_options=parse, convert_options=convert)
-    return rows.rename_columns(distinct_names(rows.schema.names, str))
+    """As a statement reads it: an empty cell is NULL, one of two quotes the empty text, and what is no CSV an error."""
+    text = file.read_bytes()
+    names = header_of(text, separator)
+    return read_cells(text, separator, names, names).rename_columns(distinct_names(names, str))
 
 
 def _database(file: Path) -> pa.Table:
@@ -117,7 +108,9 @@ def first_line(line: bytes | str) -> pa.Table:
 
 
 def _objects(rows: list[dict[str, Any]]) -> pa.Table:
-    """Values by name. Raises ValueError where a row has other names than the first."""
+    """Values by name. Raises ValueError for what are no objects, and where one has other names than the first."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("its rows are no objects")
     names = list(rows[0]) if rows else []
     other = next((number for number, row in enumerate(rows, 1) if row.keys() != rows[0].keys()), None)
     if other is not None:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from fff.quals import Qual, Quals
-from fff.schema import MOST_DIGITS, ArrowType, distinct_names, in_nearest, nearest, spark_type
+from fff.schema import MOST_DIGITS, ArrowType, distinct_names, in_nearest, nearest
 from fff_sources.http.columnar import (
     ARROW_FILE,
     ARROW_STREAM,
     INT96_UNIT,
     PARQUET,
+    arrow_parts,
     read_alone,
     spelled,
 )
@@ -47,7 +48,7 @@ def is_columnar(path: str) -> bool:
 def schema_of(path: str) -> pa.Schema:
     """The columns of a file. Raises pa.ArrowException, OSError."""
     with _opened(path) as file:
-        return file.schema_arrow if _is_parquet(file) else file.schema
+        return file[0] if isinstance(file, tuple) else file.schema_arrow
 
 
 def columns_of(schemas: Mapping[str, pa.Schema]) -> tuple[dict[str, str], dict[str, ArrowType]]:
@@ -65,13 +66,7 @@ def columns_of(schemas: Mapping[str, pa.Schema]) -> tuple[dict[str, str], dict[s
                 message = f"the column {name!r} is {known} in {where} and {part.type} in {path}"
                 raise DifferentTypesError(message)
             kinds[name] = both, where
-    columns, unknown = dict[str, str](), dict[str, ArrowType]()
-    for name, (kind, _) in kinds.items():
-        try:
-            columns[name] = spark_type(nearest(kind))
-        except ValueError:
-            unknown[name] = kind
-    return infer.bounded(columns), unknown
+    return infer.known({name: kind for name, (kind, _) in kinds.items()})
 
 
 def _wider(one: ArrowType, other: ArrowType) -> ArrowType | None:
@@ -110,16 +105,16 @@ def batches_of(path: str, wanted: Sequence[FileColumn], quals: Quals) -> Iterato
     Raises pa.ArrowException, OSError.
     """
     with _opened(path) as file:
-        schema = file.schema_arrow if _is_parquet(file) else file.schema
+        schema = file[0] if isinstance(file, tuple) else file.schema_arrow
         places = _places(schema)
         there = [places.get(one.name.lower()) for one in wanted]
         read = sorted({place for place in there if place is not None})
-        if _is_parquet(file):
+        if isinstance(file, tuple):
+            read, parts = list(range(len(schema))), file[1]
+        else:
             alone = read_alone(schema, read)
             read = list(range(len(schema))) if alone is None else read
             parts = _parquet_batches(file, alone, quals)
-        else:
-            read, parts = list(range(len(schema))), _arrow_batches(file)
         names = [one.name for one in wanted]
         for part in parts:
             arrays = [
@@ -141,7 +136,8 @@ def _without_columns(rows: int) -> pa.RecordBatch:
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def _opened(path: str) -> Iterator[papq.ParquetFile | tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """A Parquet file, or columns and rows of one of Arrow."""
     with pa.OSFile(path) as file:  # not mapped: who cuts a file that is read would end the process
         start = file.read(len(ARROW_FILE))
         file.seek(0)
@@ -151,18 +147,7 @@ def _opened(path: str) -> Iterator[Any]:
             # Buffered before, all row groups would be read before the first.
             yield papq.ParquetFile(file, pre_buffer=False, coerce_int96_timestamp_unit=INT96_UNIT)
         else:
-            yield pa.ipc.open_file(file) if start == ARROW_FILE else pa.ipc.open_stream(file)
-
-
-def _is_parquet(file: Any) -> bool:
-    return hasattr(file, "schema_arrow")
-
-
-def _arrow_batches(file: Any) -> Iterator[pa.RecordBatch]:
-    if isinstance(file, pa.RecordBatchReader):
-        yield from file
-        return
-    yield from map(file.get_batch, range(file.num_record_batches))
+            yield arrow_parts(file)
 
 
 def _parquet_batches(
@@ -223,7 +208,10 @@ def operators_for(kind: ArrowType) -> tuple[str, ...]:
 def _excludes(statistics: Any, qual: Qual) -> bool:
     if statistics is None or not statistics.has_min_max:
         return False
-    return excludes(qual, statistics.min, statistics.max)
+    try:
+        return excludes(qual, statistics.min, statistics.max)
+    except (OverflowError, ValueError):  # times that Python has not: behind the year 9999
+        return False
 
 
 def excludes(qual: Qual, least: Any, greatest: Any) -> bool:

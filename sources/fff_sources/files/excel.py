@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import csv
 import datetime as dt
+import functools
 import io
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 from fff.errors import SourceError
 from fff.structs import replace
@@ -17,7 +19,17 @@ from fff.version import how_to_install
 from fff.web.types import Response
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.streaming import Arriving, Fetch
+from fff_sources.http.shaping import NO_ZIP
 
+#: Cells that a sheet may span, and times those that hold anything: the reader makes room for all of them.
+_MOST, _RATIO = 2**26, 16
+_PIECE = 2**24  # bytes of a sheet that are looked at together
+#: Where a cell of XML is, whatever it holds; signs of one written otherwise; where one is that has a value.
+_PLACE = re.compile(rb'r="([A-Za-z]{1,7})(\d{1,9})')
+_OTHERWISE = re.compile(rb"r='|r\s+=|r=\s")
+_FILLED = re.compile(
+    rb"""<(?:\w+:)?c\s(?:[^<]*?\s)?r\s*=\s*["']([A-Za-z]{1,7})(\d{1,9})[^>]*(?<!/)>(?!\s*</)"""
+)
 _WHOLE = 10**15  # from which a number of a spreadsheet, a double, does not have all its digits
 #: What a column is whose cells are all of one kind, or of several that one holds.
 _KINDS = (
@@ -65,9 +77,11 @@ class Sheet:
                 chosen = (
                     book.get_sheet_by_index(0) if self._name is None else book.get_sheet_by_name(self._name)
                 )
-                return _as_csv(list(chosen.to_python(skip_empty_area=False)))
+                return _as_csv(chosen.iter_rows())
         except ImportError:
             raise self._error("reading spreadsheets needs python-calamine", how_to_install("excel")) from None
+        except _SparseError as error:
+            raise self._error(str(error), "delete what is far off, or save the sheet as CSV") from None
         except (_NoWorkbookError, zipfile.BadZipFile) as error:
             raise self._error(
                 f"the file is no spreadsheet that can be read: {error}",
@@ -104,11 +118,20 @@ class _NoWorkbookError(ValueError):
     """What the reader of spreadsheets says of a file that is none."""
 
 
+class _SparseError(ValueError):
+    """A sheet spans far more cells than hold anything, which would fill the memory and end the process."""
+
+
 @contextlib.contextmanager
 def _opened(body: bytes) -> Iterator[Any]:
-    """A workbook of python-calamine's. Raises _NoWorkbookError."""
+    """A workbook of python-calamine's. Raises _NoWorkbookError, _SparseError."""
     import python_calamine as calamine  # noqa: PLC0415 - an extra
 
+    if body.startswith(b"PK"):
+        try:
+            _check_spans(body)
+        except NO_ZIP as error:
+            raise _NoWorkbookError(str(error)) from error
     try:
         with calamine.CalamineWorkbook.from_filelike(io.BytesIO(body)) as book:
             yield book
@@ -116,7 +139,41 @@ def _opened(body: bytes) -> Iterator[Any]:
         raise _NoWorkbookError(str(error)) from error
 
 
-def _as_csv(rows: Sequence[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
+def _check_spans(body: bytes) -> None:
+    """Raise _SparseError where a sheet of XML is large and nearly all empty."""
+    with zipfile.ZipFile(io.BytesIO(body)) as parts:
+        for name in parts.namelist():
+            with parts.open(name) as part:
+                cells, span, is_sure = _span(part, _PLACE)
+                if span > max(_MOST, _RATIO * cells) or not is_sure:
+                    part.seek(0)
+                    cells, span, _ = _span(part, _FILLED)
+                if span > max(_MOST, _RATIO * cells):
+                    raise _SparseError(f"a sheet spans {span:,} cells, of which {cells:,} hold anything")
+
+
+def _span(part: IO[bytes], pattern: re.Pattern[bytes]) -> tuple[int, int, bool]:
+    """How many cells a sheet has, and how many it spans; whether all are written as they mostly are."""
+    cells, tallest, rest, is_sure, columns = 0, 0, b"", True, set[bytes]()
+    while data := part.read(_PIECE):
+        data = rest + data
+        end = max(0, data.rfind(b"<"))
+        rest = data[end:]
+        found = pattern.findall(data, 0, end)
+        is_sure = is_sure and _OTHERWISE.search(data, 0, end) is None
+        cells += len(found)
+        columns.update(column for column, _ in found)
+        tallest = max(tallest, 0, *map(int, {row for _, row in found}))
+    widest = max((_number(column) for column in columns), default=0)
+    return cells, widest * tallest, is_sure
+
+
+def _number(column: bytes) -> int:
+    """Of a column that is called by letters."""
+    return functools.reduce(lambda before, letter: 26 * before + letter - 64, column.upper(), 0)
+
+
+def _as_csv(rows: Iterable[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     """Rows of cells as a text, and the types of the columns; the first row that holds anything has their names.
 
     Rows and columns without anything are left out.

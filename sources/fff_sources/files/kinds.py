@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.schema import nearest
+from fff.schema import ArrowType
+from fff_sources.files import columnar
 from fff_sources.http.columnar import read_schema, spelled
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
@@ -50,7 +51,8 @@ class FileColumns:
         self._form = BodyFormat(endpoint.format, parse_path(endpoint.data_selector))
         self._cells = CsvColumns(endpoint.delimiter, leaves_out=leaves_out)
         self._members: dict[str, set[str]] = {}
-        self._columns: dict[str, str] = {}  # of a file that says them itself
+        self._schemas: dict[str, pa.Schema] = {}  # of files that say them themselves, by their places
+        self.unknown: dict[str, ArrowType] = {}  # columns of these that SQL has no type for
 
     def take(self, piece: Piece, body: BodyDecoder) -> None:
         """More of the file, whose text `body` reads. Raises what `BodyDecoder.explained` knows."""
@@ -61,7 +63,7 @@ class FileColumns:
             read = body.text if piece.line else body.table_text
             self._cells.take(read(response), sound=piece.sound)
         elif self._form.name == "parquet":
-            self._columns = infer.file_columns(read_schema(response.body), nearest)
+            self._schemas[response.url] = read_schema(response.body)
         else:
             infer.note_members(self._members, body, response, piece.line)
 
@@ -71,8 +73,11 @@ class FileColumns:
         return self._cells.is_bare_line
 
     def columns(self) -> dict[str, str]:
-        """What came so far; empty where there are no records."""
-        return self._columns or self._cells.columns() or infer.types_of(self._members)
+        """What came so far; empty where there are no records. Raises columnar.DifferentTypesError."""
+        if self._schemas:
+            columns, self.unknown = columnar.columns_of(self._schemas)
+            return columns
+        return self._cells.columns() or infer.types_of(self._members)
 
 
 class CsvColumns:

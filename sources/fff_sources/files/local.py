@@ -22,7 +22,7 @@ from fff.errors import SourceError
 from fff.web.types import Response
 from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
 from fff_sources.http.paging.paginators import Ask
-from fff_sources.http.response.streaming import GZIP, Arriving, unpacked
+from fff_sources.http.response.streaming import Arriving, unpacked
 from fff_sources.http.shaping import NO_ZIP
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ _LOOKED_AT = 2**16  # bytes from which a delimiter is told
 _LINES = 50
 _STARTS = 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_ZIP = b"PK\x03\x04"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with something in it, and with nothing
 
 
 def format_of_name(name: str) -> str | None:
@@ -156,17 +156,18 @@ class LocalFiles:
 
     def read(self, path: str) -> bytes:
         """A file's bytes, of a packed file what is in there. Raises SourceError."""
-        with self._opened(path) as file:
-            body: bytes = file.read(self._max_body + 1)
-            self._check_size(path, len(body))
-            return b"".join(self._checked(path, io.BytesIO(body))) if body.startswith(GZIP) else body
+        body = io.BytesIO()  # which gives what it has grown to without a copy
+        body.writelines(self._parts(path))
+        return body.getvalue()
 
     def start(self, path: str) -> bytes:
-        """How a file begins, unpacked. Raises SourceError."""
-        parts, start = self._parts(path), b""
-        while len(start) < _STARTS and (part := next(parts, b"")):
-            start += part
-        return start
+        """How a file begins, unpacked, the first line as a whole. Raises SourceError."""
+        start, has_line = io.BytesIO(), False
+        with contextlib.closing(self._parts(path)) as parts:
+            while (start.tell() < _STARTS or not has_line) and (part := next(parts, b"")):
+                start.write(part)
+                has_line = has_line or b"\n" in part
+        return start.getvalue()
 
     def _parts(self, path: str) -> Generator[bytes]:
         """What `read` gives, little by little."""
@@ -201,13 +202,13 @@ class LocalFiles:
                 file.seek(0)
                 if start == _ZSTD:
                     file = pa.CompressedInputStream(file, "zstd")
-                elif self._unzip and start == _ZIP:
+                elif self._unzip and start in _ZIP:
                     file = self._unzipped(stack.enter_context(zipfile.ZipFile(file)))
                 yield stack.enter_context(file)
         except OSError as error:
             raise self._error(f"{path}: {error.strerror or error}", "name a file that can be read") from error
         except (*NO_ZIP, pa.ArrowException) as error:
-            raise self._error(f"{path}: cannot be unpacked", "is the file whole?") from error
+            raise self._error(f"{path}: cannot be unpacked: {error}", "is the file whole?") from error
 
     def _unzipped(self, archive: zipfile.ZipFile) -> IO[bytes]:
         # What Macs put beside the files is none of them.

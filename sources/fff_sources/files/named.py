@@ -147,9 +147,8 @@ class NamedFiles:
         declared = FileTable(path=place)
         if form in (None, "csv", "tsv", "json", "ndjson"):
             start = LocalFiles(self.name, name, LARGEST).start(files[0])
-            form = form_of(start) if form is None else form
-            if form == "json" and form_of(start) == "ndjson" and _lines(start):
-                form = "ndjson"
+            if form in (None, "json"):
+                form = _form_told(start, form)
             if form == "csv":
                 declared = declared.model_copy(update={"delimiter": self._delimiter(name, files, start)})
             if form != "parquet":
@@ -222,6 +221,14 @@ class NamedFiles:
 def _is_piped() -> bool:
     """Whether something comes in that nobody types."""
     return sys.stdin is not None and not sys.stdin.isatty()
+
+
+def _form_told(start: bytes, named: str | None) -> str:
+    """The form of a text that begins so; a document may be lines of JSON, whatever it is called."""
+    told = form_of(start)
+    if told == "ndjson" and not _lines(start):
+        told = "json"
+    return told if named is None or told == "ndjson" else named
 
 
 def _lines(text: bytes) -> bool:

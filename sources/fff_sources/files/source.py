@@ -101,6 +101,8 @@ class FilesSource(HttpSource):
         What the name of a folder says holds for its files, whatever they say themselves (as in Spark).
         """
         planned = self._planned[table.name]
+        for name, kind in self._unknown.get(table.name, {}).items():
+            meter.warn(f"{table.full_name}: the column {name} is left out: SQL has no type for {kind}")
         every = self._values_of(planned.table)
         wanted = [one for one in every if may_hold(one[1], table.quals)]
         fields = [field for column in columns if (field := planned.table.column(column)) is not None]
@@ -193,11 +195,7 @@ class FilesSource(HttpSource):
         urls = self._urls(name)
         if schemas := await self._schemas(name, urls):
             with self._explaining(name):
-                columns, self._unknown[name] = columnar.columns_of(schemas)
-            if unknown := not columns and self._unknown[name]:
-                text = "SQL has no type for " + ", ".join(f"{one} ({kind})" for one, kind in unknown.items())
-                raise SourceError(text, source=self.name, table=name, hint="no other column is in the file")
-            return columns
+                return self._without_unknown(name, *columnar.columns_of(schemas))
         several = len(urls) > 1 and all(is_local(url, self._base) for url in urls)
         leaves_out = table.on_bad_record != "fail"
         file_columns, sheets = kinds.FileColumns(_endpoint(table), leaves_out=leaves_out), []
@@ -206,17 +204,29 @@ class FilesSource(HttpSource):
             response = await self._look_into(file_columns, reading, url, name, keep=not several)
             if isinstance(reading.fetch, Sheet):
                 sheets.append(infer.bounded(reading.fetch.kinds))
-        columns = kinds.common(sheets) if sheets else file_columns.columns()
+        with self._explaining(name):
+            columns = kinds.common(sheets) if sheets else file_columns.columns()
+        columns = self._without_unknown(name, columns, file_columns.unknown)
         if file_columns.is_bare_line and not sheets and "://" in response.url:  # nobody wrote it on purpose
             text, hint = BareLineError(*columns).told
             raise self.http.problem(text, response, name, hint)
         if not columns:
-            piped = urls[0] == STDIN
+            piped = urls[0] == STDIN and not response.body.strip()
             text = "nothing is piped in" if piped else "the file holds nothing to tell columns from"
             hint = "cat FILE | fff query …" if piped else "declare its columns"
             raise self.http.problem(text, response, name, hint)
         if missing := [key for key in table.primary_key if key not in columns]:
             raise self.http.problem(f"the file has no column {missing[0]!r}", response, name)
+        return columns
+
+    def _without_unknown(
+        self, name: str, columns: dict[str, str], unknown: dict[str, ArrowType]
+    ) -> dict[str, str]:
+        """The columns; a scan tells of those that SQL has no type for. Raises SourceError where there are no others."""
+        self._unknown[name] = unknown
+        if unknown and not columns:
+            text = "SQL has no type for " + ", ".join(f"{one} ({kind})" for one, kind in unknown.items())
+            raise SourceError(text, source=self.name, table=name, hint="no other column is in the file")
         return columns
 
     async def _look_into(
@@ -299,10 +309,6 @@ class FilesSource(HttpSource):
     ) -> AsyncGenerator[Page]:
         """The columns of all files, one after another."""
         name = planned.table.name
-        for column, kind in self._unknown.get(name, {}).items():
-            meter.warn(
-                f"{planned.table.full_name}: the column {column} is left out: SQL has no type for {kind}"
-            )
         places = {column: planned.paths[column].steps[0].name for column in planned.paths}
         for url, said in wanted:
             inside = [one for one in fields if one.name not in said]
@@ -402,7 +408,8 @@ class _Unpacked:
         try:
             return replace(response, body=self._unpacked(response.body))
         except zlib.error as error:
-            raise SourceError("the file is not valid gzip", source=self._source, table=self._table) from error
+            text = f"the file is not valid gzip: {error}"
+            raise SourceError(text, source=self._source, table=self._table) from error
 
     def _unpacked(self, packed: bytes) -> bytes:
         """All members of a gzip file, bounded like any answer."""

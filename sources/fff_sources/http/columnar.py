@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -12,6 +13,8 @@ from fff.schema import distinct_names
 PARQUET = b"PAR1"
 ARROW_FILE = b"ARROW1"
 ARROW_STREAM = b"\xff\xff\xff\xff"
+#: What stands at the end of a stream of Arrow that nobody has cut.
+_END = b"\xff\xff\xff\xff\0\0\0\0"
 #: Bytes of columns that a file may always hold, and times its size: runs of a value take next to nothing.
 _MOST, _RATIO = 2**30, 32
 _ROWS = 2**12  # that are looked at together
@@ -43,38 +46,42 @@ INT96_UNIT = "us"
 
 def read_schema(body: bytes) -> pa.Schema:
     """The columns of a file. Raises pa.ArrowException."""
-    if body.startswith(PARQUET):
-        import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
-
-        return papq.ParquetFile(io.BytesIO(body), coerce_int96_timestamp_unit=INT96_UNIT).schema_arrow
-    return _arrow(body).schema
+    with _of_arrow():
+        return _parts(body, ())[0]
 
 
 def read_columns(body: bytes, names: Sequence[str]) -> pa.Table:
-    """Some columns of a file, by their distinct names, each in one piece.
+    """Some columns of a file, which has them, by their distinct names, each in one piece.
 
-    Raises pa.ArrowException, also where it expands beyond reason, KeyError for a column that is not there.
+    Raises pa.ArrowException, also where it expands beyond reason.
     """
     most, held = max(_MOST, _RATIO * len(body)), 0
     batches = []
-    schema, parts = _parts(body, names)
-    for batch in parts:
-        batches.append(batch)
-        held += batch.nbytes
-        if held > most:
-            raise pa.ArrowInvalid(f"its columns take more than {most:,} bytes")
+    with _of_arrow():
+        schema, parts = _parts(body, names)
+        for batch in parts:
+            batches.append(batch)
+            held += batch.nbytes
+            if held > most:
+                raise pa.ArrowInvalid(f"its columns take more than {most:,} bytes")
     table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
     return table.rename_columns(distinct_names(table.column_names)).select(names).combine_chunks()
 
 
-def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+@contextlib.contextmanager
+def _of_arrow() -> Iterator[None]:
+    """What the readers of Parquet say of damage, the operating system's own errors among it, as Arrow's."""
+    try:
+        yield
+    except OSError as error:
+        raise pa.ArrowInvalid(str(error)) from error
+
+
+def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Columns, and rows with these among them."""
-    if _is_arrow(body):
-        reader = _arrow(body)
-        if isinstance(reader, pa.RecordBatchReader):
-            return reader.schema, reader
-        return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
-    import pyarrow.parquet as papq  # noqa: PLC0415 - as above
+    if not body.startswith(PARQUET):
+        return arrow_parts(pa.BufferReader(body))
+    import pyarrow.parquet as papq  # noqa: PLC0415 - with all its file systems it takes long to load
 
     file = papq.ParquetFile(io.BytesIO(body), coerce_int96_timestamp_unit=INT96_UNIT)
     schema = file.schema_arrow
@@ -85,10 +92,24 @@ def _parts(body: bytes, names: Sequence[str]) -> tuple[pa.Schema, Iterable[pa.Re
     return schema, file.iter_batches(_ROWS, columns=wanted, use_threads=False)
 
 
-def _is_arrow(body: bytes) -> bool:
-    return body.startswith((ARROW_FILE, ARROW_STREAM))
+def arrow_parts(data: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Columns and rows of an Arrow file. Raises pa.ArrowException, of what is cut or damaged while it is read."""
+    start = data.read(len(ARROW_FILE))
+    data.seek(0)
+    if start == ARROW_FILE:
+        file = pa.ipc.open_file(data)
+        return file.schema, map(file.get_batch, range(file.num_record_batches))
+    stream = pa.ipc.open_stream(data)
+    return stream.schema, _streamed(stream, data)
 
 
-def _arrow(body: bytes) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:
-    data = pa.BufferReader(body)
-    return pa.ipc.open_file(data) if body.startswith(ARROW_FILE) else pa.ipc.open_stream(data)
+def _streamed(stream: pa.RecordBatchReader, data: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    """All of a stream. Its reader takes one that is cut between two batches for whole, and looks at nothing behind it."""
+    yield from stream
+    data.seek(max(0, data.tell() - len(_END)))
+    if data.read(len(_END)) != _END:
+        raise pa.ArrowInvalid(
+            "the stream ends without its mark of the end: it is cut, or its writer was not closed"
+        )
+    if data.read(1):
+        raise pa.ArrowInvalid("something is behind the end of the stream, as of two that were put together")

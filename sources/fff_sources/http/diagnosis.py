@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from fff.errors import SourceError
 from fff.web.types import Response
+from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
@@ -31,6 +32,8 @@ _NAMED = {
 }
 #: The escape of half a surrogate pair, or of a whole one.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+#: Numbers that some write and JSON has not.
+_NO_NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _TITLE_WIDTH = 80  # characters
 _SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
@@ -77,6 +80,8 @@ class Explained:
 
     def _explained(self, error: BaseException) -> SourceError | None:
         name, origin, body = self._form, self._origin, self._answer.body
+        if name == "parquet" and body.startswith((ARROW_FILE, ARROW_STREAM)):
+            name = "arrow"
         match error:
             case MalformedJSON() | UnicodeDecodeError() | pa.ArrowException() | MalformedMarkupError():
                 kind = self._answer.headers.get("content-type", "no content type").split(";", maxsplit=1)[0]
@@ -144,7 +149,13 @@ def diagnosis(
         )
     if (form == "json" and head.lstrip().startswith(b"<")) or (form == "csv" and is_xml(body)):
         return "it is XML", "where that is what the source answers, declare format: xml in the endpoint"
-    if form in ("json", "ndjson") and ("truncated" in error or "surrogate" in error) and _halves(body, form):
+    if form in ("json", "ndjson") and _NO_NUMBER.search(body) and _is_read_by_python(body, form):
+        return (
+            "it has NaN or Infinity, which JSON has not",
+            "write null or a text in their place where it is made, or Parquet, which has them",
+        )
+    halves = _HALF.search(body) and ("truncated" in error or "surrogate" in error)
+    if form in ("json", "ndjson") and halves and _is_read_by_python(body, form):
         return (
             "a text in it has half a surrogate pair (such as \\ud800), which is no character",
             "the source cuts its texts in the middle of a character: nothing but the source can mend it",
@@ -178,10 +189,8 @@ def members_told(body: bytes) -> str:
     return f"{members} (an array: {lists[0]!r}) and " if len(lists) == 1 else f"{members} and "
 
 
-def _halves(body: bytes, form: str) -> bool:
-    """Whether JSON is sound but for texts that have half of a character, which Python's reader lets pass."""
-    if _HALF.search(body) is None:
-        return False
+def _is_read_by_python(body: bytes, form: str) -> bool:
+    """Whether JSON is sound but for what Python's reader lets pass: texts with half of a character, NaN and Infinity."""
     try:
         for line in [body] if form == "json" else filter(bytes.strip, body.split(b"\n")):
             json.loads(line)

@@ -400,7 +400,10 @@ class Reading(Struct, dict=True):
             response, self.endpoint.format, is_scan=self.is_scan
         ):
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
-            raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
+            what, hint = "answer", "for no rows say: absent: empty"
+            if "://" not in response.url:
+                what, hint = "file", "leave it out of the table, if it should be so"
+            raise self._error(f"the {what} is {kind}", response.url, hint)
         if self.endpoint.format in ENVELOPED:
             if opened is None:
                 with self.body.explained(response, self._origin(response.url)):

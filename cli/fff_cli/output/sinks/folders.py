@@ -29,6 +29,8 @@ _OPEN = 100  # files written side by side
 _HELD = 256 << 20  # bytes of rows that wait for their row groups, in all files together
 _FILE = 256 << 20  # bytes from which rows go to another file
 _MOST = 10_000  # partitions
+_LONGEST = 255  # bytes that the name of a folder may have
+_SHOWN = 40  # characters of one that is longer
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 #: What writers of Parquet leave beside it: of Spark, a mark and sums.
@@ -328,7 +330,13 @@ def _folders(name: str, column: Any) -> list[str]:
                 f"a row has {text!r} in {name}, which the name of a folder does not tell from NULL",
                 hint=f"nullif({name}, {text!r}), or another column",
             )
-        folders.append(f"{named}={_escaped(text)}")
+        folder = f"{named}={_escaped(text)}"
+        if len(os.fsencode(folder)) > _LONGEST:
+            raise CannotWrite(
+                f"a row has {text[:_SHOWN]!r}… in {name}, which is too long for the name of a folder",
+                hint=f"left({name}, {_SHOWN}), or another column",
+            )
+        folders.append(folder)
     indices = encoded.indices.to_pylist()
     return [f"{named}={_NULL}" if index is None else folders[index] for index in indices]
 

@@ -124,7 +124,7 @@ def _values(column: pa.Array) -> list[object]:
 
 def _kept(value: float | Decimal) -> bool:
     """Whether a spreadsheet keeps all digits of a number: neither NaN nor an infinity, too."""
-    if isinstance(value, float):
-        return value - value == 0
+    if isinstance(value, float):  # xlsxwriter writes 16 digits of it
+        return value - value == 0 and float(f"{value:.16G}") == value
     digits = value.as_tuple().digits if isinstance(value, Decimal) else str(abs(value))
     return len(digits) <= _DIGITS

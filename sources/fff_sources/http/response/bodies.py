@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from fff.schema import distinct_names, in_nearest
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
-from fff_sources.http.columnar import read_columns, spelled
+from fff_sources.http.columnar import read_columns, read_schema, spelled
 from fff_sources.http.diagnosis import Explained, NoRecordsError
 from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
@@ -245,7 +246,7 @@ class BodyDecoder:
                 body = self.text(answer) if line else self.table_text(answer)
                 yield from self._csv(body, meter, origin, fill or {}, first=line < 2, sound=sound)
             elif self._form.name == "parquet":
-                yield self._parquet(answer.body)
+                yield self._parquet(answer.body, origin, fill or {})
             else:
                 opened = opened or self.open(answer)
                 for part in self._parts(opened, line, lines):
@@ -444,9 +445,7 @@ class BodyDecoder:
         names = [place for _, place in places if place not in known]
         missing = [name for name in names if name not in header]
         if missing:
-            raise origin.error(
-                f"the answer has no column {missing[0]!r}; it has {', '.join(map(repr, header))}"
-            )
+            raise origin.error(_no_column(missing[0], header))
         if first and not self._form.skip_rows and begins_with_types(body, self._form.delimiter):
             raise origin.error(
                 "the row below the header tells the types of columns (USGS RDB) and is no data",
@@ -467,14 +466,24 @@ class BodyDecoder:
         for reason, count in (left_out or {}).items():
             yield DecodedBlock(self._decoder.without(count, reason, meter, origin), count)
 
-    def _parquet(self, body: bytes) -> DecodedBlock:
-        names = [column.path.steps[0].name for column in self._decoder.columns]
-        table = read_columns(body, names)
+    def _parquet(self, body: bytes, origin: Origin, fill: Mapping[str, object]) -> DecodedBlock:
+        header, columns = distinct_names(read_schema(body).names), self._decoder.columns
+        places = [spelled(column.path.steps[0].name, header) for column in columns]
+        for column, place in zip(columns, places, strict=True):
+            if place is None and column.field.name not in fill:
+                raise origin.error(_no_column(column.path.steps[0].name, header))
+        table = read_columns(body, list(dict.fromkeys(place for place in places if place is not None)))
         arrays = [
-            table.column(name).combine_chunks().cast(column.field.arrow)
-            for name, column in zip(names, self._decoder.columns, strict=True)
+            pa.array([fill[column.field.name]] * table.num_rows, column.field.arrow)
+            if place is None
+            else in_nearest(table.column(place).combine_chunks()).cast(column.field.arrow)
+            for place, column in zip(places, columns, strict=True)
         ]
-        return DecodedBlock(batch_of(self._decoder.columns, arrays, table.num_rows), table.num_rows)
+        return DecodedBlock(batch_of(columns, arrays, table.num_rows), table.num_rows)
+
+
+def _no_column(name: str, header: Sequence[str]) -> str:
+    return f"the answer has no column {name!r}; it has {', '.join(map(repr, header))}"
 
 
 def _check_lines(lines: Sequence[bytes], start: int) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-import pyarrow as pa
-
 from fff.limits import INFERRED_COLUMNS
-from fff.schema import ArrowType, distinct_names, spark_type
+from fff.schema import ArrowType, distinct_names, nearest, spark_type
 from fff.web.types import Response
 from fff_sources.http.columnar import read_schema
 from fff_sources.http.diagnosis import BareLineError, TooManyColumnsError
@@ -34,7 +31,8 @@ def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[
     if not response.body.strip():
         return {}
     if form.name == "parquet":
-        return file_columns(read_schema(response.body), lambda kind: kind)
+        schema = read_schema(response.body)
+        return known(dict(zip(distinct_names(schema.names), schema.types, strict=True)))[0]
     if form.name == "csv":
         text = body.text(response)
         columns = bounded(dict.fromkeys(header_of(text, form.delimiter), "string"))
@@ -95,13 +93,15 @@ def _common(kinds: Iterable[str]) -> str:
     return "double" if types == {"bigint", "double"} else "string"
 
 
-def file_columns(schema: pa.Schema, held_in: Callable[[ArrowType], ArrowType]) -> dict[str, str]:
-    """Columns of a Parquet or Arrow file, by their distinct names, whose values are `held_in` a type that FFF has; the others stay out.
+def known(columns: Mapping[str, ArrowType]) -> tuple[dict[str, str], dict[str, ArrowType]]:
+    """Columns of Parquet or Arrow in the types that hold their values; behind them those that SQL has no type for.
 
     Raises TooManyColumnsError.
     """
-    columns = {}
-    for name, part in zip(distinct_names(schema.names), schema, strict=True):
-        with contextlib.suppress(ValueError):
-            columns[name] = spark_type(held_in(part.type))
-    return bounded(columns)
+    named, unknown = dict[str, str](), dict[str, ArrowType]()
+    for name, kind in columns.items():
+        try:
+            named[name] = spark_type(nearest(kind))
+        except ValueError:
+            unknown[name] = kind
+    return bounded(named), unknown

@@ -28,6 +28,7 @@ GZIP = b"\x1f\x8b"
 LINES = frozenset({"csv", "ndjson"})
 #: Bytes that are read together; a body that is not longer is read as a whole.
 PIECE = 2**20
+_BEHIND = "something is behind what is packed"
 _NO_SUCH_PAGE = frozenset({400, 404, 410, 416, 422})
 #: Encodings, beside UTF-8, in which a line ends with the byte that ends one in ASCII.
 _LINEAR = ("iso8859", "cp125", "koi8")
@@ -248,7 +249,7 @@ def unpacked(file: BinaryIO) -> Iterator[bytes]:
 
 
 class _Inflating:
-    """Unpacks gzip files of any number of members, without what stands behind them; passes on what is none."""
+    """Unpacks gzip files of any number of members, which zeros may follow; passes on what is none."""
 
     def __init__(self) -> None:
         self._begin = b""  # of a file or a member
@@ -261,11 +262,15 @@ class _Inflating:
         while data or len(part) >= PIECE:
             if self._inflate is None and not self._plain:
                 data, self._begin = self._begin + data, b""
+                if self._plain is not None:
+                    data = data.lstrip(b"\0")
                 if data.startswith(GZIP):
                     self._plain, self._inflate = False, zlib.decompressobj(wbits=31)
-                elif len(data) < len(GZIP) or self._plain is not None:
-                    self._begin = data[: len(GZIP)]
+                elif len(data) < len(GZIP):
+                    self._begin = data
                     return
+                elif self._plain is not None:
+                    raise zlib.error(_BEHIND)
                 else:
                     self._plain = True
             if self._inflate is None:
@@ -281,7 +286,9 @@ class _Inflating:
         """The rest of a file of which nothing more comes. Raises zlib.error where more should."""
         if self._inflate is not None:
             raise zlib.error("it ends too early")
-        return self._begin if self._plain is None else b""
+        if self._begin and self._plain is not None:
+            raise zlib.error(_BEHIND)
+        return self._begin
 
 
 def _is_linear(encoding: str | None) -> bool:

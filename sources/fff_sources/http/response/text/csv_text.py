@@ -167,6 +167,9 @@ def _read(
     text: bytes, parsing: pacsv.ParseOptions, header: Sequence[str], columns: Sequence[str], block: int
 ) -> pa.Table:
     renamed = list(header) != list(_written(text, parsing.delimiter))
+    if len(header) == 1:  # of one column, an empty line is a row whose cell is NULL
+        text = text.lstrip(b"\r\n")
+        parsing.ignore_empty_lines = False
     return pacsv.read_csv(
         pa.BufferReader(text),
         read_options=pacsv.ReadOptions(
