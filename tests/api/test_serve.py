@@ -179,6 +179,8 @@ async def test_hostile_requests_get_one_error_and_no_traceback(publish, tmp_path
             assert "did you mean" not in said
         wrong = (await client.query("SELECT nothing FROM r")).json
         assert (wrong["code"], wrong["position"]) == ("query_error", 8)
+        wrong = (await client.query("/* SELECT nothing FROM r */ SELECT nothing FROM r")).json
+        assert wrong["position"] == 36, "not that in the comment"
         one.faults[("r", "scan")] = 401
         failed = await client.query("SELECT a FROM r")
         assert (failed.status, failed.json["code"]) == (502, "source_error")
