@@ -119,6 +119,18 @@ def test_an_aborted_run_has_a_report(command, tmp_path):
     assert (account["exit_code"], account["reason"], account["complete"]) == (143, "aborted", False)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "said"), [(("--progress", "json"), b"aborted"), (("-q",), None)])
+def test_an_abort_is_told_as_the_rest_is(how, said):
+    with subprocess.Popen([*FAKE, "query", "stuck", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, env=environment()) as run:  # fmt: skip
+        assert run.stdout.readline()
+        run.terminate()
+        run.wait(60)
+        lines = run.stderr.read().splitlines()
+    assert [json.loads(line)["event"] for line in lines][-1:] == ([] if said is None else [said.decode()])
+
+
 @pytest.mark.parametrize(("scene", "code"), [("late", 4), ("select wrong", 1)])
 def test_an_analysis_that_failed_has_a_report(scene, code, tmp_path):
     report = tmp_path / "report.json"

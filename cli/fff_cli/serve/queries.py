@@ -17,6 +17,7 @@ from fff.api.run import BackgroundRun
 from fff.budget import Budget, Money
 from fff.errors import QueryError, SourceError, Span, UsageError
 from fff.federation import Execution, Federation, Prepared
+from fff.forecast.words import over_budget
 from fff.options import RunOptions
 from fff.sql import statement_spans
 from fff.stats import RunOutcome, Snapshot, bills
@@ -182,6 +183,7 @@ class ServedQuery(Struct):
     began: float = field(default_factory=time.time)
     execution: Execution | None = None
     stopped: bool = False  # told to end with what is there
+    forewarned: Sequence[str] = ()  # what was known to go wrong before anything was sent
     outcome: RunOutcome | None = None
     cut: bool = False
     error: dict[str, Any] | None = None  # what its client was told in place of a result
@@ -260,7 +262,7 @@ class ServedQuery(Struct):
             "doubts": list(outcome.doubts),
             "bounds": list(outcome.bounds),
             "within": list(outcome.within),
-            "warnings": list(outcome.warnings),
+            "warnings": [*self.forewarned, *outcome.warnings],
         }
         return end | ({"report": outcome.report} if self.asked.report else {})
 
@@ -356,6 +358,7 @@ class Queries:
                 ) from error
             prepared = self.federation.prepare(asked.sql, asked.params, asked.options.prioritize)
             options = replace(asked.options, refresh=refresh)
+            query.forewarned = over_budget([self.federation.forecast(prepared)], budget) if budget else ()
             async with self._beside_others(prepared, options, budget):
                 query.execution = self.federation.execute(prepared, options, budget)
                 if query.stopped:
