@@ -16,6 +16,7 @@ Foreign exceptions (aiohttp, pyspark, sqlglot, pydantic) are turned into these a
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import takewhile
 from pathlib import Path
 from traceback import extract_tb
@@ -213,4 +214,13 @@ def underline(sql: str, span: Span, most: int = 110) -> list[str]:
         after = "…" if first + most < len(text) else ""
         text = ("…" if first else "") + text[first : first + most] + after
         at, length = at - first + bool(first), min(length, most)
-    return [gutter + text, " " * (len(gutter) + at) + "^" * length]
+    before, under = text[:at], text[at : at + length]
+    return [gutter + text, " " * (len(gutter) + _columns(before)) + "^" * max(1, _columns(under))]
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal that characters take: wide ones two, marks on others none."""
+    if text.isascii():
+        return len(text)
+    marks = sum(unicodedata.category(char) in {"Mn", "Me", "Cf"} for char in text)
+    return len(text) - marks + sum(unicodedata.east_asian_width(char) in "WF" for char in text)

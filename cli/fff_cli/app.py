@@ -367,14 +367,14 @@ def _of_query() -> Any:
     return typer.main.get_command(_with_only("query")).commands["query"]  # type: ignore[attr-defined]
 
 
-def _without_bool(command: Any) -> None:
+def _without_bool(command: Any, above: Any = None) -> None:
     """Leave out of the help of a command, and of those below it, that switches are true or false."""
-    context = command.context_class(command, **command.context_settings)
+    context = command.context_class(command, parent=above, **command.context_settings)
     for param in command.get_params(context):  # --help among them, which is made once
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
     for below in getattr(command, "commands", {}).values():
-        _without_bool(below)
+        _without_bool(below, context)
 
 
 def _names(command: Any) -> set[str]:

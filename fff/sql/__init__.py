@@ -28,7 +28,7 @@ from fff.sql.plan import BlockQuery, BranchUnion, Feed, KeySource, Prepared, Upp
 from fff.sql.planner.explain import explain
 from fff.sql.planner.prepare import parameter_names, prepare, table_names
 from fff.sql.syntax.parameters.params import unused as unused_parameter
-from fff.sql.syntax.statement import split_statements
+from fff.sql.syntax.statement import split_statements, statement_spans
 
 __all__ = [
     "BlockQuery",
@@ -42,6 +42,7 @@ __all__ = [
     "parameter_types",
     "prepare",
     "split_statements",
+    "statement_spans",
     "table_names",
     "unused_parameter",
 ]

@@ -179,6 +179,8 @@ async def test_hostile_requests_get_one_error_and_no_traceback(publish, tmp_path
             assert "did you mean" not in said
         wrong = (await client.query("SELECT nothing FROM r")).json
         assert (wrong["code"], wrong["position"]) == ("query_error", 8)
+        wrong = (await client.query("/* SELECT nothing FROM r */ SELECT nothing FROM r")).json
+        assert wrong["position"] == 36, "not that in the comment"
         one.faults[("r", "scan")] = 401
         failed = await client.query("SELECT a FROM r")
         assert (failed.status, failed.json["code"]) == (502, "source_error")
@@ -262,6 +264,8 @@ async def test_a_client_can_spend_less_than_the_server_allows_and_never_more(pub
         assert not answer["complete"]
         assert answer["requests"] == 3
         assert (await client.query("SELECT a, b FROM r", max_requests=1)).json["requests"] <= 1
+        unpriced = (await client.query("SELECT a FROM r LIMIT 1", budget="0.50 USD")).json["warnings"]
+        assert unpriced[:1] == ["no source of this states a price, so that the budget limits nothing"]
         async with asyncio.timeout(60):
             hung = await client.query("SELECT b FROM s WHERE a = 3", deadline=3600)
         assert hung.status == 502 or not hung.json["complete"]

@@ -163,9 +163,10 @@ def test_on_a_narrow_terminal_help_is_no_table_of_cut_words():
 
 
 def test_on_a_terminal_help_comes_in_groups():
-    with Terminal((*REAL, "query", "--help"), columns=100, lines=80) as terminal:
-        assert terminal.finish() == 0
-        text = "\n".join(terminal.screen())
+    for asked in ("--help", "-h"):
+        with Terminal((*REAL, "query", asked), columns=100, lines=80) as terminal:
+            assert terminal.finish() == 0
+            text = "\n".join(terminal.screen())
     assert "─ How it runs ─" in text
     assert "<bool>" not in text, "a switch takes nothing"
     assert "(default: a fresh one, told in the report)" in " ".join(text.replace("│", " ").split())

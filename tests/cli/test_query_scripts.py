@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -99,21 +100,42 @@ def test_the_first_interrupt_ends_the_script_with_what_is_there(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_aborted_run_has_a_report(tmp_path):
+@pytest.mark.parametrize("command", [("query", "stuck"), ("explain", "--analyze", "stuck")])
+def test_an_aborted_run_has_a_report(command, tmp_path):
     report = tmp_path / "report.json"
-    arguments = [*FAKE, "query", "stuck", "--report", str(report)]
     with subprocess.Popen(
-        arguments,
+        [*FAKE, *command, "--report", str(report)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         env=environment(),
     ) as run:
-        assert run.stdout.readline() == b"n,name\n"
+        assert run.stdout.readline()
+        time.sleep(0.5 * (command[0] == "explain"))  # the plan comes before the run
         run.terminate()
         assert run.wait(60) == 128 + signal.SIGTERM
+        assert run.stderr.read() == b"aborted\n"
     account = json.loads(report.read_text())
     assert (account["exit_code"], account["reason"], account["complete"]) == (143, "aborted", False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "said"), [(("--progress", "json"), b"aborted"), (("-q",), None)])
+def test_an_abort_is_told_as_the_rest_is(how, said):
+    with subprocess.Popen([*FAKE, "query", "stuck", *how], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, env=environment()) as run:  # fmt: skip
+        assert run.stdout.readline()
+        run.terminate()
+        run.wait(60)
+        lines = run.stderr.read().splitlines()
+    assert [json.loads(line)["event"] for line in lines][-1:] == ([] if said is None else [said.decode()])
+
+
+@pytest.mark.parametrize(("scene", "code"), [("late", 4), ("select wrong", 1)])
+def test_an_analysis_that_failed_has_a_report(scene, code, tmp_path):
+    report = tmp_path / "report.json"
+    assert fake("explain", "--analyze", scene, "--report", str(report)).returncode == code
+    assert json.loads(report.read_text())["exit_code"] == code
 
 
 @pytest.mark.slow

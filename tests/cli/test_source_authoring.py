@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,6 +179,14 @@ def test_import_writes_a_spec_that_lints_once_and_reports(fff: Run, tmp_path: Pa
     (tmp_path / "town.yaml").write_text("mine")
     assert fff("import", "town.json", "-o", "town.yaml", "--force")[0] == 0
     assert (tmp_path / "town.yaml").read_bytes() == written
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
+    try:
+        code, _, err = fff("import", "town.json", "-o", "town.yaml", "--force")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (code, err.splitlines()[0]) == (2, "error: town.yaml cannot be written: File too large")
+    assert (tmp_path / "town.yaml").read_bytes() == written, "as it was"
     (tmp_path / "specs").mkdir()
     assert fff("import", "town.json", "-o", "specs")[0] == 0
     assert (tmp_path / "specs" / "town.yaml").read_bytes() == written

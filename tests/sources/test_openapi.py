@@ -186,6 +186,23 @@ async def test_security_schemes(tmp_path: Path, number: int) -> None:
     assert source["client"].get("auth") == auth
 
 
+async def test_what_a_servers_url_gives_away_is_not_written(tmp_path: Path) -> None:
+    url = "https://zoe:geheim1@x.org/v4/?api_key=geheim2&format=json"
+    draft, source = await drafted(MINIMAL % f"servers: [{{url: '{url}'}}]", tmp_path, name="s")
+    client = source["client"]
+    assert client["base_url"] == "https://x.org/v4"
+    assert client["params"] == {"api_key": "${env:S_API_KEY}", "format": "json"}
+    assert client["auth"] == {
+        "type": "http_basic",
+        "username": "${env:S_USER}",
+        "password": "${env:S_PASSWORD}",
+    }
+    assert draft.variables == ["S_USER", "S_PASSWORD", "S_API_KEY"]
+    assert "geheim" not in yaml_text(draft)
+    assert "zoe" not in yaml_text(draft)
+    assert any("holds a login" in one for one in draft.unsure)
+
+
 async def test_servers(tmp_path: Path, serve: Serve) -> None:
     draft, source = await drafted(MINIMAL % "", tmp_path, name="s")
     assert "base_url: the document names no host; write it, or give it as URL" in draft.unsure

@@ -78,6 +78,7 @@ def test_syntax_errors_say_what_may_have_been_meant(text: str, hint: str) -> Non
     ("text", "message"),
     [
         ("SELECT abs(a, (3)) FROM t", "abs takes at most 1 argument, not 2\n  1 | SELECT abs(a, (3)) FROM t\n             ^^^"),
+        ("SELECT '漢é字', abs(a, 3) FROM t", "abs takes at most 1 argument, not 2\n  1 | SELECT '漢é字', abs(a, 3) FROM t\n                      ^^^"),
         ("SELECT 1 + upper() FROM t", "upper takes at least 1 argument, not 0\n  1 | SELECT 1 + upper() FROM t\n                 ^^^^^"),
     ],
 )  # fmt: skip

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fff.budget import Budget
-from fff.errors import UsageError
+from fff.errors import FFFError, UsageError
 from fff_cli.commands.analyze import analysis
 from fff_cli.commands.query import forewarn, run_options
 from fff_cli.options.arguments import QueryArguments
@@ -22,11 +23,12 @@ from fff_cli.output.console import pager
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.pager import PagedOutput
 from fff_cli.run.account import account_lines, spark_lines
-from fff_cli.run.progress import say_words
+from fff_cli.run.interrupts import Interrupts
+from fff_cli.run.progress import say, say_words
 from fff_cli.run.reports import Reports
 
 if TYPE_CHECKING:
-    from fff.federation import Federation, Prepared, RunOutcome
+    from fff.federation import Execution, Federation, RunOutcome
     from fff.stats import Snapshot
 
 #: What the words of a plan mean: told where a line first begins with one.
@@ -99,8 +101,9 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
     texts, params = sql_texts(arguments.sql, arguments.files), parse_params(arguments.params)
     from fff.forecast.words import forecast_data  # noqa: PLC0415
 
-    exit_code, plans, glossed, paged = 0, list[dict[str, Any]](), Glossed(), list[str]()
+    plans, glossed, paged = list[dict[str, Any]](), Glossed(), list[str]()
     budget, reports = Budget.of(arguments.run.max_requests, arguments.run.budget), Reports(arguments.report)
+    interrupts = Interrupts()
 
     def show(lines: Sequence[str]) -> None:
         if arguments.output is not None:
@@ -110,28 +113,46 @@ async def _explain(arguments: QueryArguments, *, analyze: bool) -> int:
         else:
             emit_outline(glossed(lines))
 
+    async def each(federation: Federation) -> int:
+        await look_into_files(federation, texts)
+        statements = prepare_all(federation, texts, params, arguments.run.prioritize)
+        reports.several, exit_code = len(statements) > 1, 0
+        for text in forewarn(federation, statements, budget):
+            _warn(arguments, text)
+        for number, statement in enumerate(statements):
+            lines = federation.explain(statement).splitlines()
+            if number and arguments.output is None:
+                emit("\n")
+            show(lines)
+            numbers = forecast_data(federation.forecast(statement))
+            plans.append({"sql": statement.sql, "plan": lines, "forecast": numbers})
+            if analyze and not interrupts.asked:
+                execution = federation.execute(
+                    statement, run_options(arguments, live=False, measure_filters=True), budget
+                )
+                await _run(execution, arguments, reports, interrupts)
+                outcome = execution.outcome
+                exit_code = max(exit_code, outcome.exit_code)
+                plans[-1]["report"] = outcome.report
+                show(analyzed(outcome, execution.snapshot()))
+        if analyze:
+            reports.not_run(statements, exit_code)
+        return exit_code
+
     try:
-        async with open_federation(
-            arguments.sources, options=arguments.run, **client_of(arguments), **cache_of(arguments)
-        ) as federation:
-            await look_into_files(federation, texts)
-            statements = prepare_all(federation, texts, params, arguments.run.prioritize)
-            reports.several = len(statements) > 1
-            for text in forewarn(federation, statements, budget):
-                _warn(arguments, text)
-            for number, statement in enumerate(statements):
-                lines = federation.explain(statement).splitlines()
-                if number and arguments.output is None:
-                    emit("\n")
-                show(lines)
-                numbers = forecast_data(federation.forecast(statement))
-                plans.append({"sql": statement.sql, "plan": lines, "forecast": numbers})
-                if analyze:
-                    outcome, snapshot = await _ran(federation, statement, arguments, budget)
-                    exit_code = max(exit_code, outcome.exit_code)
-                    reports.add(outcome.report)
-                    plans[-1]["report"] = outcome.report
-                    show(analyzed(outcome, snapshot))
+        with interrupts.watching() if analyze else contextlib.nullcontext():
+            async with open_federation(
+                arguments.sources, options=arguments.run, **client_of(arguments), **cache_of(arguments)
+            ) as federation:
+                exit_code = await each(federation)
+    except (asyncio.CancelledError, FFFError) as error:
+        if analyze and isinstance(error, FFFError):
+            reports.refused(texts, error)
+        reports.write_beside(lambda unwritten: say(f"error: {unwritten.render()}"))
+        if interrupts.exit_code is None:
+            raise
+        say("aborted")
+        return interrupts.exit_code
     finally:
         if paged:
             emit_outline(paged, PagedOutput())
@@ -148,16 +169,22 @@ def analyzed(outcome: RunOutcome, snapshot: Snapshot) -> list[str]:
     return [*analysis(outcome.report), *access]
 
 
-async def _ran(
-    federation: Federation, statement: Prepared, arguments: QueryArguments, budget: Budget | None
-) -> tuple[RunOutcome, Snapshot]:
-    options = run_options(arguments, live=False, measure_filters=True)
-    execution = federation.execute(statement, options, budget)
-    async for _ in execution.batches():
-        pass
+async def _run(
+    execution: Execution, arguments: QueryArguments, reports: Reports, interrupts: Interrupts
+) -> None:
+    """Run a statement for its account; a first Ctrl-C ends it with what has come by then."""
+    interrupts.gentle = execution.interrupt
+    try:
+        async for _ in execution.batches():
+            pass
+    except BaseException as error:
+        reports.failed(execution, error, interrupts.exit_code)
+        raise
+    finally:
+        interrupts.gentle = None
+    reports.add(execution.outcome.report)
     for warning in execution.outcome.warnings:
         _warn(arguments, warning)
-    return execution.outcome, execution.snapshot()
 
 
 def _warn(arguments: QueryArguments, text: str) -> None:

@@ -170,7 +170,7 @@ async def _run(
                 return code
     except (asyncio.CancelledError, FFFError) as error:
         if interrupts.exit_code is not None:
-            say("aborted")
+            progress.aborted(interrupts.exit_code)
             raise _Aborted(interrupts.exit_code) from None
         if isinstance(error, FFFError):
             run.reports.refused(plan.texts, error)

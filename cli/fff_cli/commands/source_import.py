@@ -11,6 +11,7 @@ from pathlib import Path
 from fff.errors import UsageError
 from fff.web.client import WebClient
 from fff_cli.output.console import error_screen
+from fff_cli.output.files import file_target
 from fff_cli.output.formats import emit
 from fff_cli.output.values import line_printable
 from fff_cli.run.progress import say
@@ -77,8 +78,16 @@ def _target(output: Path | None, imported: Imported) -> Path | None:
 def _write(target: Path, text: str, *, force: bool) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
+        if not force:
+            with target.open("x", encoding="utf-8") as file:
+                file.write(text)
+            return
+        new = file_target(target)  # what is there stays until all is written
+        try:
+            new.out.write(text.encode())
+            new.keep()
+        finally:
+            new.drop()
     except FileExistsError:
         raise UsageError(f"{target} exists already", hint="name another one, or say --force") from None
     except OSError as error:

@@ -35,14 +35,14 @@ def cache_of(arguments: QueryArguments) -> OpenOptions:
         # What is asked for again is sent only if it has changed, where the source can tell.
         return {"cache": True, "cache_ttl": arguments.cache_ttl}
     if (arguments.cache or arguments.cache_ttl is not None) and not arguments.quiet:
-        _warn_of_no_place()
+        _warn_of_no_place(in_json=arguments.progress == "json")
     return {"cache": arguments.cache, "cache_ttl": arguments.cache_ttl}
 
 
-def _warn_of_no_place() -> None:
+def _warn_of_no_place(*, in_json: bool) -> None:
     """Tell where nothing can be kept: runs go on without."""
     from fff.access.disk.folder import cache_folder, made  # noqa: PLC0415
-    from fff_cli.run.progress import say_words  # noqa: PLC0415
+    from fff_cli.run.progress import JsonLines, Progress  # noqa: PLC0415
 
     folder = cache_folder(os.environ)
     try:
@@ -51,4 +51,5 @@ def _warn_of_no_place() -> None:
         usable = False
     if not usable:
         where = f"in {str(folder)!r}" if folder is not None else "without a home folder"
-        say_words(f"warning: nothing can be kept {where}: set XDG_CACHE_HOME to a folder of yours")
+        told = JsonLines() if in_json else Progress()
+        told.warn(f"nothing can be kept {where}: set XDG_CACHE_HOME to a folder of yours")

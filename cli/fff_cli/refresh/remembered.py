@@ -108,7 +108,7 @@ def remember(arguments: QueryArguments, texts: Sequence[str], form: str) -> None
     secret = [text for text in arguments.params if _is_secret(_name(text).lower())]
     options = {name: getattr(arguments.run, name) for name in _ENGINE}
     about = KeptStatement(
-        sql="".join(texts),
+        sql="\n".join(texts),  # a comment may end one
         folder=str(Path.cwd()),
         sources=tuple(str(source.resolve()) for source in arguments.sources),
         params=tuple(text for text in arguments.params if text not in secret),

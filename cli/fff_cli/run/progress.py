@@ -116,6 +116,11 @@ class Progress:
         """The user asked to stop fetching: say what a second Ctrl-C would do."""
         say("stopping with what is there; Ctrl-C again aborts")
 
+    def aborted(self, exit_code: int) -> None:
+        """The run ends at once, without a result, by a second Ctrl-C or another signal."""
+        del exit_code
+        say("aborted")
+
     def note(self, text: str) -> None:
         """Tell which file a result went to, where that is not the one that was named."""
         say(text)
@@ -145,7 +150,7 @@ class Quiet(Progress):
     def _say_nothing(self, *_: object, **__: object) -> None:
         pass
 
-    interrupted = note = warn = skipped = closing = _say_nothing
+    interrupted = aborted = note = warn = skipped = closing = _say_nothing
 
 
 class Watching(Progress, ABC):
@@ -215,7 +220,7 @@ class Lines(_Periodic):
 
 
 class JsonLines(_Periodic):
-    """One JSON object a line (`--progress json`): progress, interrupted, error, end."""
+    """One JSON object a line (`--progress json`): progress, interrupted, aborted, error, end."""
 
     every_s = JSON_EVERY_S
     first_after_s = 0.0
@@ -247,6 +252,10 @@ class JsonLines(_Periodic):
     def interrupted(self) -> None:
         """An object of its own."""
         say_json("interrupted", statement=self._statement)
+
+    def aborted(self, exit_code: int) -> None:
+        """An object of its own, and the last one."""
+        say_json("aborted", statement=self._statement, exit_code=exit_code)
 
     def note(self, text: str) -> None:
         """An object of its own."""

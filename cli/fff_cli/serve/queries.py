@@ -17,8 +17,9 @@ from fff.api.run import BackgroundRun
 from fff.budget import Budget, Money
 from fff.errors import QueryError, SourceError, Span, UsageError
 from fff.federation import Execution, Federation, Prepared
+from fff.forecast.words import over_budget
 from fff.options import RunOptions
-from fff.sql import split_statements
+from fff.sql import statement_spans
 from fff.stats import RunOutcome, Snapshot, bills
 from fff.structs import Struct, asdict, field, replace
 from fff.web.gate.turns import ASKER
@@ -47,13 +48,14 @@ class TooManyQueries(UsageError):  # noqa: N818 - reads as the sentence clients 
 class AskedQuery(Struct, frozen=True):
     """What a client asks, checked. `rows`: of the reply at most; `partial`: Arrow rows of an incomplete answer, too.
 
-    `text` is what the client has written: the statement, and blanks, comments and a semicolon around it.
+    `text` is what the client has written: the statement, from the character `begin` on, and what is around it.
     """
 
     sql: str
     text: str
     params: Mapping[str, object]
     options: RunOptions
+    begin: int = 0
     rows: int | None = None
     interval: float = 0.5
     report: bool = False
@@ -62,9 +64,8 @@ class AskedQuery(Struct, frozen=True):
     def place(self, error: QueryError) -> None:
         """Have an error say where in the client's text it is."""
         if error.span is not None and error.sql == self.sql != self.text:
-            begin = self.text.index(self.sql)
             error.sql = self.text
-            error.span = Span(error.span.start + begin, error.span.end + begin)
+            error.span = Span(error.span.start + self.begin, error.span.end + self.begin)
 
 
 def _is_number(value: object) -> bool:
@@ -132,13 +133,14 @@ def asked_query(body: object, limits: ServeLimits) -> AskedQuery:
     fields = {name: value for name, value in body.items() if value is not None}
     if not fields.get("sql", "").strip():
         raise UsageError("there is no SQL", hint='{"sql": "SELECT …"}')
-    statements = split_statements(fields["sql"])
-    if len(statements) != 1:
-        raise UsageError(f"one statement at a time, not {len(statements)}", hint="send one request for each")
+    spans = statement_spans(text := fields["sql"])
+    if len(spans) != 1:
+        raise UsageError(f"one statement at a time, not {len(spans)}", hint="send one request for each")
     params = fields.get("params", {})
     return AskedQuery(
-        sql=statements[0],
-        text=fields["sql"],
+        sql=text[spans[0].start : spans[0].end],
+        text=text,
+        begin=spans[0].start,
         params=parse_params(params) if isinstance(params, list) else params,
         options=_within(limits, {name: fields[name] for name in _RUN if name in fields}),
         rows=fields.get("rows"),
@@ -181,6 +183,7 @@ class ServedQuery(Struct):
     began: float = field(default_factory=time.time)
     execution: Execution | None = None
     stopped: bool = False  # told to end with what is there
+    forewarned: Sequence[str] = ()  # what was known to go wrong before anything was sent
     outcome: RunOutcome | None = None
     cut: bool = False
     error: dict[str, Any] | None = None  # what its client was told in place of a result
@@ -259,7 +262,7 @@ class ServedQuery(Struct):
             "doubts": list(outcome.doubts),
             "bounds": list(outcome.bounds),
             "within": list(outcome.within),
-            "warnings": list(outcome.warnings),
+            "warnings": [*self.forewarned, *outcome.warnings],
         }
         return end | ({"report": outcome.report} if self.asked.report else {})
 
@@ -355,6 +358,7 @@ class Queries:
                 ) from error
             prepared = self.federation.prepare(asked.sql, asked.params, asked.options.prioritize)
             options = replace(asked.options, refresh=refresh)
+            query.forewarned = over_budget([self.federation.forecast(prepared)], budget) if budget else ()
             async with self._beside_others(prepared, options, budget):
                 query.execution = self.federation.execute(prepared, options, budget)
                 if query.stopped:

@@ -47,6 +47,7 @@ __all__ = [
     "quote",
     "refused",
     "split_statements",
+    "statement_spans",
     "text_span",
     "time_pattern",
     "token_span",
@@ -281,24 +282,23 @@ class Statement(Struct, frozen=True):
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a text, without the semicolons between them; parts holding only comments are dropped.
+    """The statements of a text, without the semicolons between them; raises QueryError as `statement_spans` does."""
+    return [text[span.start : span.end] for span in statement_spans(text)]
 
-    Raises:
-        QueryError: a string, a quoted name or a comment that does not end.
+
+def statement_spans(text: str) -> list[Span]:
+    """Where in a text its statements are; parts that hold only comments are none.
+
+    Raises QueryError for a string, a quoted name or a comment that does not end.
     """
-    parts: list[str] = []
-    first: Token | None = None
-    last: Token | None = None
+    spans: list[Span] = []
+    inside = False
     for token in tokenize(text):
         if token.token_type is not TokenType.SEMICOLON:
-            first, last = first or token, token
-            continue
-        if first is not None and last is not None:
-            parts.append(text[first.start : last.end + 1])
-        first = last = None
-    if first is not None and last is not None:
-        parts.append(text[first.start : last.end + 1])
-    return parts
+            start = spans.pop().start if inside else token.start
+            spans.append(Span(start, token.end + 1))
+        inside = token.token_type is not TokenType.SEMICOLON
+    return spans
 
 
 def parser() -> Parser:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from fff.errors import SpecError, UsageError
 from fff.web.client import WebClient
@@ -160,9 +161,26 @@ def _source(
         address = urljoin(base or _ELSEWHERE, address)
         if not base:
             unsure.append("base_url: the document names no host; write it, or give it as URL")
-    draft = SpecDraft(name or source_name(address), escaped(address.rstrip("/")), "", unsure=unsure)
+    bare, login, params = _without_extras(address)
+    draft = SpecDraft(name or source_name(bare), escaped(bare.rstrip("/")), "", unsure=unsure)
     draft.auth = _auth(document, resolver, draft)
+    if login:
+        unsure.append("base_url: the server's URL holds a login, which is left out here")
+        draft.auth = draft.auth or _scheme({"type": "http", "scheme": "basic"}, draft)
+    if params:
+        unsure.append(f"params: {', '.join(params)} of the server's URL are sent with every request")
+        draft.params = {
+            name: _reference(draft, name) if is_secret(name) else escaped(value)
+            for name, value in params.items()
+        }
     return draft
+
+
+def _without_extras(address: str) -> tuple[str, bool, dict[str, str]]:
+    """A server's URL without login and parameters, whether it had a login, and the parameters."""
+    parts = urlsplit(address)
+    bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return bare, "@" in parts.netloc, dict(parse_qsl(parts.query, keep_blank_values=True))
 
 
 def _auth(document: Mapping[str, Any], resolver: Resolver, draft: SpecDraft) -> dict[str, Any] | None:
@@ -181,12 +199,15 @@ def _auth(document: Mapping[str, Any], resolver: Resolver, draft: SpecDraft) -> 
     return None
 
 
-def _scheme(scheme: Mapping[str, Any], draft: SpecDraft) -> dict[str, Any] | None:
-    def reference(what: str) -> str:
-        variable = re.sub(r"[^A-Z0-9]+", "_", f"{draft.name}_{what}".upper())
-        draft.variables.append(variable)
-        return f"${{env:{variable}}}"
+def _reference(draft: SpecDraft, what: str) -> str:
+    """The name of a variable that is to hold a secret."""
+    variable = re.sub(r"[^A-Z0-9]+", "_", f"{draft.name}_{what}".upper())
+    draft.variables.append(variable)
+    return f"${{env:{variable}}}"
 
+
+def _scheme(scheme: Mapping[str, Any], draft: SpecDraft) -> dict[str, Any] | None:
+    reference = partial(_reference, draft)
     match scheme:
         case {"type": "http", "scheme": str(kind)} if kind.lower() == "bearer":
             return {"type": "bearer", "token": reference("token")}
