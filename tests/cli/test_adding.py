@@ -247,6 +247,9 @@ def test_a_database_keeps_what_else_is_in_it(desk: Desk) -> None:
 def test_lines_and_types_that_somebody_else_wrote_stay_as_they_are(desk: Desk) -> None:
     Path("x.ndjson").write_text('{"id": 1, "name": "one"}\r\n\n{"id":2,"name":"two", "more": [1.50]}')
     desk.rows = [(1, "ONE")]
+    Path("z.ndjson").write_text('{"other": 1}')
+    assert into("z.ndjson", "--upsert", "id") == 0, "what has no key is no row of that key"
+    assert Path("z.ndjson").read_text().splitlines()[0] == '{"other": 1}'
     assert into("x.ndjson", "--upsert", "id") == 0
     assert Path("x.ndjson").read_text().splitlines() == [
         '{"id":2,"name":"two", "more": [1.50]}',

@@ -317,8 +317,14 @@ def _parts(file: Path, form: str) -> Iterator[pa.Table]:
 
 
 def _keys_of(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """NaN is one value, as SQL has it; Python's differs from itself, so that no row would ever be found again."""
-    columns = (map(_one_nan, rows.column(name).to_pylist()) for name in names)
+    """NaN is one value, as SQL has it; Python's differs from itself, so that no row would ever be found again.
+
+    What a line of NDJSON has no field for is NULL, which no key is.
+    """
+    columns = (
+        map(_one_nan, rows.column(name).to_pylist()) if name in rows.column_names else [None] * len(rows)
+        for name in names
+    )
     return zip(*columns, strict=True)
 
 

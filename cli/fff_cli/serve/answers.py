@@ -16,11 +16,12 @@ from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 import pyarrow as pa
 
 from fff.display.html import safe_text
+from fff.errors import UsageError
 from fff.schema import distinct_names
 from fff.stats import MISSING, Snapshot
 from fff_cli.mcp.replies import json_rows
 from fff_cli.output.console import Screen
-from fff_cli.output.formats import write_batches, writer
+from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.streams import HeldBytes
 from fff_cli.run.account import account_lines, closing_lines, spark_lines
 from fff_cli.serve.queries import ServedQuery, progress_of
@@ -249,9 +250,20 @@ class FrameFraming:
     at_once = True
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        screen = settings.get("screen")
         self._held = HeldBytes()
-        self._writer = writer(
+        try:
+            self._writer = self._writer_of(settings)
+        except (TypeError, ValueError, OverflowError, LookupError):
+            raise UsageError(
+                "output is not what `fff query --server` says of its output", hint="leave it out, or run that"
+            ) from None
+        self._schema: Any = None
+        self._begun = False
+        self.snapshots = bool(settings.get("progress", False))
+
+    def _writer_of(self, settings: Mapping[str, Any]) -> Writer:
+        screen = settings.get("screen")
+        return writer(
             str(settings.get("format", "csv")),
             cast("BinaryIO", self._held),
             None if screen is None else Screen(int(screen[0]), bool(screen[1]), bool(screen[2])),
@@ -259,9 +271,6 @@ class FrameFraming:
             more=str(settings.get("more", "")),
             text_cells=bool(settings.get("safe_csv", False)),
         )
-        self._schema: Any = None
-        self._begun = False
-        self.snapshots = bool(settings.get("progress", False))
 
     def begin(self, schema: Schema) -> bytes:
         """Nothing: a query that fails before its first row writes no header either."""
