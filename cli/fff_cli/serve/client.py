@@ -26,8 +26,8 @@ from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.files import Target, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format
+from fff_cli.serve.tokens import TOKEN, checked
 
-_TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _FRAMES = "application/vnd.fff.frames"
 _ABORTED = 130
 _LINE_EVERY_S = 2.0
@@ -149,8 +149,8 @@ class _RemoteRun:
         self._body = self._asked(sql, chosen)
         self._query: str | None = None  # the id by which it can be stopped
         self._asked_to_stop = False
-        token = os.environ.get(_TOKEN, "").strip()
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        token = os.environ.get(TOKEN, "").strip()
+        self._headers = {"Authorization": f"Bearer {checked(token, TOKEN)}"} if token else {}
 
     def _asked(self, sql: str, chosen: str) -> bytes:
         options, screen = self._options, output_screen() if self._file is None else None
@@ -303,7 +303,7 @@ def _refused(reply: http.client.HTTPResponse) -> RemoteError:
     except (ValueError, TypeError, LookupError):
         return RemoteError(f"no server of fff answers there (HTTP {reply.status})", 4)
     if reply.status == http.client.UNAUTHORIZED:
-        return RemoteError(f"the server refuses: no valid token\n  {_TOKEN} must have it", 4)
+        return RemoteError(f"the server refuses: no valid token\n  {TOKEN} must have it", 4)
     return RemoteError(text, code)
 
 
