@@ -209,7 +209,9 @@ def test_other_addresses_need_tls_and_tokens_need_strength(tmp_path, monkeypatch
         tokens_of(Listening())
 
 
-@pytest.mark.parametrize("token", ["supersecret\nsecond", "é漢supersecret-and-long", "short", "super secret,longer"])
+@pytest.mark.parametrize(
+    "token", ["supersecret\nsecond", "é漢supersecret-and-long", "short", "super secret,longer"]
+)
 def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(token, monkeypatch, capsys):
     monkeypatch.setenv("FFF_SERVE_TOKEN", token)
     assert run(["query", "--server", "http://127.0.0.1:1", "SELECT 1"]) == 2
