@@ -164,6 +164,15 @@ def test_a_report_to_a_full_disk_leaves_the_result_and_is_told(tmp_path):
     assert (done.returncode, (tmp_path / "out.csv").read_text().count("row 0")) == (2, 2)
 
 
+@pytest.mark.parametrize("report", ["out.csv", "./out.csv", "link", "out.csv.partial", "out.csv.fff.json"])
+@pytest.mark.parametrize("where", [(), ("--server", "http://127.0.0.1:1")])
+def test_a_report_takes_no_results_place(report, where, tmp_path):
+    (tmp_path / "link").symlink_to("out.csv")
+    done = fake("query", "rows 2", "-O", "out.csv", "--report", report, *where, cwd=tmp_path)
+    assert (done.returncode, [path.name for path in tmp_path.iterdir()]) == (2, ["link"])
+    assert "the result is written there\n  name another file with --report" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("scene", "code", "said"),
     [("fail", 4, "HTTP 503"), ("select wrong", 1, "no column wrong"), ("partial; fail", 4, "503")],

@@ -216,6 +216,13 @@ def test_timing_off_still_tells_what_is_amiss(piped):
     assert "PARTIAL: a source failed" in piped("\\timing off\npartial;")[2]
 
 
+@pytest.mark.parametrize("text", ["\\o csv f\n\\report f\nrows 1;", "\\report ./f\n\\o csv f\nrows 1;"])
+def test_results_and_reports_share_no_file(text, piped, tmp_path):
+    code, out, err = piped(text)
+    assert (code, out, [*tmp_path.iterdir()]) == (2, "", [])
+    assert "f': the result is written there\n  \\report FILE names another\nstopped at line 2" in err
+
+
 def test_policy_report_and_reset_reach_the_engine(piped, federation, tmp_path):
     code, _, err = piped(
         "\\policy naive\n\\report r.json\nrows 2;\n\\report\n\\report off\n\\policy\n\\reset\n", seed=7

@@ -29,7 +29,7 @@ from fff_cli.output.adding import AddedTo, columns_of
 from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.failures import writing
-from fff_cli.output.files import PartOfFile, Target, file_target, is_special
+from fff_cli.output.files import PartOfFile, Target, check_report, file_target, is_special
 from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
 from fff_cli.output.sinks.folders import NewFolder
@@ -115,10 +115,7 @@ def choose_progress(arguments: QueryArguments) -> Progress:
 
 def _check(arguments: QueryArguments) -> Plan:
     texts = arguments.texts or sql_texts(arguments.sql, arguments.files)
-    if (report := arguments.report) is not None and (report.is_dir() or not report.resolve().parent.is_dir()):
-        why = "it is a folder" if report.is_dir() else "there is no such folder"
-        hint = "name a file in a folder that is there with --report"
-        raise UsageError(f"cannot write {str(report)!r}: {why}", hint=hint)
+    check_report(arguments.report, arguments.output_file)
     arguments.check_spark()
     check_taping(arguments)
     check_checkpoint(arguments)

@@ -22,6 +22,8 @@ _ELSEWHERE = "name a file in a folder that is there and may be written to"
 TEMPORARY = ".fff-tmp"
 #: Seconds after which a temporary file that nobody holds open belongs to nobody.
 _ABANDONED_S = 60.0
+#: How that ends in which the statement of a result is kept beside it.
+STATEMENT = ".fff.json"
 
 
 class Target(Protocol):
@@ -52,8 +54,7 @@ class NewFile:
     def __init__(self, path: Path) -> None:
         self._name = path
         self._path = Path(os.path.realpath(path))  # a link keeps pointing where it did
-        beside = self._path if path.is_symlink() else path
-        self._beside = beside.with_name(f"{beside.name}.partial")
+        self._beside = partial_of(path)
         if self._path.is_dir():
             raise UsageError(f"cannot write {str(path)!r}: it is a folder", hint=_ELSEWHERE)
         sweep(self._path.parent)
@@ -158,6 +159,28 @@ def mode_of(path: Path, fresh: int) -> int:
     umask = os.umask(0)
     os.umask(umask)
     return fresh & ~umask
+
+
+def partial_of(path: Path) -> Path:
+    """Where a partial result lies beside a whole one."""
+    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}.partial")
+
+
+def check_report(report: Path | None, result: Path | None) -> None:
+    """Raise UsageError where no report can be written, or only in the place of a result."""
+    if report is None or is_special(report):
+        return
+    why, hint = "", "name a file in a folder that is there with --report"
+    if report.is_dir():
+        why = "it is a folder"
+    elif not report.resolve().parent.is_dir():
+        why = "there is no such folder"
+    elif result is not None:
+        taken = (result, partial_of(result), Path(f"{result}{STATEMENT}"))
+        if os.path.realpath(report) in map(os.path.realpath, taken):
+            why, hint = "the result is written there", "name another file with --report"
+    if why:
+        raise UsageError(f"cannot write {str(report)!r}: {why}", hint=hint)
 
 
 def put_aside(beside: Path, name: Path) -> str:

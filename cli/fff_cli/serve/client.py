@@ -24,7 +24,7 @@ from fff_cli.options.shared import ROWS_SHOWN
 from fff_cli.options.texts import sql_texts
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
-from fff_cli.output.files import Target, file_target, is_folder, is_special
+from fff_cli.output.files import Target, check_report, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format
 from fff_cli.serve.tokens import TOKEN, checked
 
@@ -121,6 +121,7 @@ def run_remote(server: str, options: Mapping[str, Any]) -> int:
     if file is not None and is_folder(file):
         raise UsageError("a server writes no folder", hint="name a file with -O, or run it here: --server ''")
     options = {**options, "output_file": None if file is None else Path(file)}
+    check_report(options["report"], options["output_file"])
     terminal, safe_csv = is_terminal(sys.stdout), options["safe_csv"]
     chosen = choose_format(options["output"], options["output_file"], terminal=terminal, safe_csv=safe_csv)
     return _RemoteRun(connector(server), options, texts[0], chosen).run()

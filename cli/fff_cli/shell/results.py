@@ -27,6 +27,7 @@ _ONE_RESULT = frozenset({"json", "parquet", "arrow", "sqlite", "duckdb"})
 _COMMAND_OF = {
     "-p ": "\\p ",
     "redirect it, or name a file with -O": "name the file behind it",
+    "name another file with --report": "\\report FILE names another",
     "name one with -s, or write one: fff": "name another, or write one: fff",
 }
 
