@@ -150,6 +150,9 @@ def test_a_partial_result_is_not_added_unless_it_is_asked_for(
     assert "is as it was" in capfd.readouterr().err
     assert Path(file).read_bytes() == before
     assert into(file, "--upsert", "id", "--on-source-error", "partial") == 3
+    desk.down = False
+    assert into(file, "--upsert", "id", sql="SELECT id, name FROM t WHERE id = 2") == 0
+    assert Path(f"{file}.partial").exists(), "it may be of another statement"
     assert sorted(rows_of(file)) == [("1", "one"), ("2", "two"), ("3", "three")]
 
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 from fff.errors import UsageError
 
@@ -47,12 +47,13 @@ class Target(Protocol):
 class NewFile:
     """A file written under a temporary name in its own folder, and renamed once the result may be seen.
 
-    A partial result goes to a name of its own beside it, which a whole one removes. What killed processes
-    have left under temporary names in that folder is removed on the way.
+    A partial result goes to a name of its own beside it, which a whole one removes that takes the place of all
+    that is there. What killed processes have left under temporary names in that folder is removed on the way.
     """
 
     def __init__(self, path: Path) -> None:
         self._name = path
+        self._alone = True
         self._path = Path(os.path.realpath(path))  # a link keeps pointing where it did
         self._beside = partial_of(path)
         if self._path.is_dir():
@@ -67,6 +68,12 @@ class NewFile:
         claimed(handle)
         self._temporary = Path(name)
         self.out: BinaryIO = os.fdopen(handle, "wb")
+
+    def among_others(self, cut: int = 0) -> Self:
+        """It holds what others have put there, of whose partial results, so many, each keeps its name."""
+        self._alone = False
+        self._beside = partial_of(self._name, cut + 1)
+        return self
 
     def written(self) -> Path:
         """What has been written so far, under its temporary name."""
@@ -87,7 +94,7 @@ class NewFile:
         self.out.close()
         if aside:
             return put_aside(self._beside, self._name)
-        return self._without_partial() if whole else None
+        return self._without_partial() if whole and self._alone else None
 
     def _without_partial(self) -> str | None:
         """Remove the partial result that an earlier run has left, now that the whole one is there."""
@@ -161,9 +168,10 @@ def mode_of(path: Path, fresh: int) -> int:
     return fresh & ~umask
 
 
-def partial_of(path: Path) -> Path:
-    """Where a partial result lies beside a whole one."""
-    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}.partial")
+def partial_of(path: Path, number: int = 1) -> Path:
+    """Where a partial result lies beside a whole one; `number`: of several."""
+    more = f".{number}" if number > 1 else ""
+    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}{more}.partial")
 
 
 def check_report(report: Path | None, result: Path | None) -> None:

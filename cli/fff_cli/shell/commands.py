@@ -164,7 +164,7 @@ async def _output(session: ShellSession, argument: str) -> list[Item]:
     file = _file(name) if name else None
     chosen = choose_format(asked, file, terminal=is_terminal(sys.stdout))
     check_report(session.arguments.report, file)
-    session.output = replace(session.output, format=chosen, file=file, holds=False)
+    session.output = replace(session.output, format=chosen, file=file, holds=False, cut=0)
     say(f"results go to {'standard output' if file is None else file} as {chosen}")
     return []
 
