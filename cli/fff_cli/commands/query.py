@@ -161,10 +161,7 @@ async def _run(
                     begin(arguments.checkpoint, typed, plan.texts, arguments.run.seed)
                 if arguments.refreshable:
                     one_result(prepared)
-                code = await run.script(fed, prepared)
-                if arguments.refreshable and code == 0:
-                    remember(arguments, plan.texts, plan.format)
-                return code
+                return await run.script(fed, prepared)
     except (asyncio.CancelledError, FFFError) as error:
         if interrupts.exit_code is not None:
             say("aborted")
@@ -363,6 +360,8 @@ class ScriptRun:
             adds(self._arguments)
         with writing():
             self._note = target.keep(aside=aside, whole=whole)
+        if self._arguments.refreshable and whole:  # at once: what fails from here on changes the file no more
+            remember(self._arguments, self._plan.texts, self._plan.format)
         if self._note is not None and target is self._file:
             self._progress.note(self._note)
 
