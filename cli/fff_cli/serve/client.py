@@ -195,11 +195,11 @@ class _RemoteRun:
             raise
         finally:
             target.drop()
-        self._report(end, None)
         if not self._options["quiet"]:
             more = [*end["accounts"], end["policy"]] if self._options["verbose"] else []
             for line in (*end["closing"], *more, *([note] if note else [])):
                 self._say(line)
+        self._report(end, None)  # which may fail, and takes nothing back of what was said
         return int(end["exit_code"])
 
     def _answer(self, target: Target) -> dict[str, Any]:
