@@ -309,7 +309,7 @@ class ScriptRun:
             self._forewarn(federation, [prepared])
         same_terminal = is_terminal(sys.stdout) and is_terminal(sys.stderr)
         make_room = self._progress.clear if same_terminal else lambda: None
-        execution = federation.execute(prepared, self._remaining(), self.budget)
+        execution = federation.execute(prepared, self._remaining(prepared), self.budget)
         self._interrupts.gentle = lambda: self._interrupt(execution)
         target = self.target(make_room)
         self._interrupts.emergency.append(target.drop)
@@ -345,9 +345,12 @@ class ScriptRun:
         """A warning about a statement, in the words of where it was typed."""
         return text
 
-    def _remaining(self) -> RunOptions:
-        """The options of the next statement: what is left of the time granted."""
+    def _remaining(self, prepared: Prepared) -> RunOptions:
+        """The options of the next statement: what is left of the time granted, and what it has the columns of."""
         options = self._options
+        if self.reports.several and options.prioritize:
+            asked = tuple(one for one in options.prioritize if prepared.has_columns_of(one))
+            options = replace(options, prioritize=asked)
         if options.deadline is not None and self._results:
             spent = time.monotonic() - self._started
             options = replace(options, deadline=max(0.0, options.deadline - spent))
