@@ -17,7 +17,7 @@ from fff.budget import Budget
 from fff.catalog import Catalog
 from fff.dataflow.plan.events import Cancel, Enough, Halt
 from fff.dataflow.plan.expressions import Expr
-from fff.errors import FFFError, QueryError, SourceError
+from fff.errors import FFFError, SourceError
 from fff.forecast.history import TableHistory
 from fff.limits import WRITE_MILLION_S
 from fff.options import RunOptions

@@ -354,7 +354,8 @@ class Prepared(Struct, frozen=True):
 
     def has_columns_of(self, condition: str) -> bool:
         """Whether a condition can say what to see first of a block. Raises QueryError for what is none."""
-        return any([priority(condition, block.plan) is not None for block in self.blocks])
+        found = [priority(condition, block.plan) for block in self.blocks]
+        return any(one is not None for one in found)
 
     @property
     def prices(self) -> set[Money]:

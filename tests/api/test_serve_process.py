@@ -228,7 +228,9 @@ def test_how_an_answer_ended_is_told_before_its_report_is_written(monkeypatch, c
 
     async def answer(_):
         said = json.dumps(end).encode()
-        return web.Response(body=b"".join([struct.pack(">cI", b"r", 2), b"x\n", struct.pack(">cI", b"e", len(said)), said]))
+        return web.Response(
+            body=b"".join([struct.pack(">cI", b"r", 2), b"x\n", struct.pack(">cI", b"e", len(said)), said])
+        )
 
     monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
     with serving_beside(answer) as url:

@@ -164,6 +164,29 @@ def test_a_report_to_a_full_disk_leaves_the_result_and_is_told(tmp_path):
     assert (done.returncode, (tmp_path / "out.csv").read_text().count("row 0")) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("option", "name", "closed"),
+    [("-O", "/dev/fd/9", ""), ("--report", "/dev/fd/9", ""), ("-O", "/dev/stdout", " >&-")],
+)
+def test_a_file_that_nobody_has_opened_for_the_command_is_none_of_its_own(option, name, closed):
+    command = f"{' '.join(FAKE)} query 'rows 1' -o csv {option} {name}"
+    done = subprocess.run(
+        ["bash", "-c", f"exec {command} 9>&-{closed}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: cannot write {name!r}: it is not open\n  open it")
+
+
+def test_a_file_that_was_opened_for_the_command_is_written(tmp_path):
+    command = f"{' '.join(FAKE)} query 'rows 1' -q -o csv -O /dev/fd/9 9>{tmp_path}/out"
+    assert subprocess.run(["bash", "-c", command], env=environment(), check=False).returncode == 0
+    assert (tmp_path / "out").read_text() == "n,name\n0,row 0\n"
+
+
 @pytest.mark.parametrize("report", ["out.csv", "./out.csv", "link", "out.csv.partial", "out.csv.fff.json"])
 @pytest.mark.parametrize("where", [(), ("--server", "http://127.0.0.1:1")])
 def test_a_report_takes_no_results_place(report, where, tmp_path):

@@ -93,7 +93,9 @@ def test_partial_results_of_one_session_all_stay(piped, tmp_path):
     assert (tmp_path / "f").read_text().count("n,name") == 3
     parts = sorted(path.name for path in tmp_path.glob("f.*"))
     assert parts == ["f.2.partial", "f.3.partial", "f.partial"]
-    assert all((tmp_path / name).read_text().endswith("n,name\n0,row 0\n1,row 1\n2,row 2\n") for name in parts)
+    assert all(
+        (tmp_path / name).read_text().endswith("n,name\n0,row 0\n1,row 1\n2,row 2\n") for name in parts
+    )
 
 
 def test_a_partial_result_is_first_and_stays_when_others_are_whole(piped, tmp_path):

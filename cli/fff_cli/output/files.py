@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
 from fff.errors import UsageError
+from fff_cli.run.descriptors import was_given
 
 try:
     import fcntl
@@ -214,16 +215,25 @@ def is_special(path: Path) -> bool:
 
 
 def _open_file(path: Path) -> int | None:
-    """The number of the open file of this process that a path names, if it names one."""
+    """The number of the open file of this process that a path names, if it names one.
+
+    Raises UsageError where nobody has opened it for this process, which may have one of that number for itself.
+    """
     match path.parts:
         case ("/", "dev", "stdout"):
-            return 1
+            number = 1
         case ("/", "dev", "stderr"):
-            return 2
-        case ("/", "dev", "fd", number) | ("/", "proc", "self", "fd", number) if number.isdecimal():
-            return int(number)
+            number = 2
+        case ("/", "dev", "fd", text) | ("/", "proc", "self", "fd", text) if text.isdecimal():
+            number = int(text)
         case _:
             return None
+    if not was_given(number):
+        raise UsageError(
+            f"cannot write {str(path)!r}: it is not open",
+            hint=f"open it for the command, as in {number}>FILE, or name a file",
+        )
+    return number
 
 
 def claimed(handle: int) -> bool:

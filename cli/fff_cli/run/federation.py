@@ -105,6 +105,7 @@ def prepare_all(
 def _in_turn(prepared: list[Prepared], prioritize: Sequence[str]) -> list[Prepared]:
     """The same. Raises QueryError where a condition says of none of them what to see first."""
     for text in prioritize:
-        if not any([one.has_columns_of(text) for one in prepared]):  # a list: each has to take it
+        known = [one.has_columns_of(text) for one in prepared]  # of all, each of which has to take it
+        if not any(known):
             raise nowhere(text)
     return prepared
