@@ -187,6 +187,18 @@ def test_a_file_that_was_opened_for_the_command_is_written(tmp_path):
     assert (tmp_path / "out").read_text() == "n,name\n0,row 0\n"
 
 
+@pytest.mark.parametrize("folder", [".", "/", "here"])
+@pytest.mark.parametrize("more", [(), ("--append",), ("--refreshable",), ("--server", "http://127.0.0.1:1")])
+def test_a_folder_is_no_file_for_a_result(folder, more, tmp_path):
+    (tmp_path / "here").mkdir()
+    done = fake("query", "rows 1", "-o", "csv", "-O", folder, *more, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: "), "no internal one"
+    refused = fake("refresh", folder, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"error: {folder!r} is a folder, and no result in a file\n")
+
+
 @pytest.mark.parametrize("report", ["out.csv", "./out.csv", "link", "out.csv.partial", "out.csv.fff.json"])
 @pytest.mark.parametrize("where", [(), ("--server", "http://127.0.0.1:1")])
 def test_a_report_takes_no_results_place(report, where, tmp_path):

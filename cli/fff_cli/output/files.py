@@ -48,8 +48,9 @@ class Target(Protocol):
 class NewFile:
     """A file written under a temporary name in its own folder, and renamed once the result may be seen.
 
-    A partial result goes to a name of its own beside it, which a whole one removes that takes the place of all
-    that is there. What killed processes have left under temporary names in that folder is removed on the way.
+    A partial result goes to a name of its own beside it, which a whole one removes that takes the place of
+    all that is there. What killed processes have left under temporary names in that folder is removed on the
+    way.
     """
 
     def __init__(self, path: Path) -> None:
@@ -217,7 +218,7 @@ def is_special(path: Path) -> bool:
 def _open_file(path: Path) -> int | None:
     """The number of the open file of this process that a path names, if it names one.
 
-    Raises UsageError where nobody has opened it for this process, which may have one of that number for itself.
+    Raises UsageError where nobody has opened it for this process, which may have one of that number itself.
     """
     match path.parts:
         case ("/", "dev", "stdout"):

@@ -56,6 +56,8 @@ def run_refresh(wanted: Wanted, options: Mapping[str, Any]) -> int:
     if form is not None and choose_format(form, None, terminal=False) in BINARY_FORMATS:
         raise UsageError(f"changes are not written as {form}", hint="use -o ndjson")
     file = Path(os.path.abspath(wanted.file))  # noqa: PTH100 - where a link lies, what is remembered lies beside it
+    if file.is_dir():
+        raise UsageError(f"{str(wanted.file)!r} is a folder, and no result in a file", hint="name the file")
     about = read(file)
     if not wanted.overwrite:
         check_unchanged(file, about)

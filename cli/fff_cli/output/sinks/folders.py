@@ -89,9 +89,9 @@ def check(
 class NewFolder:
     """A folder written under a temporary name beside its own, and renamed once the result may be seen.
 
-    As with files, a partial result goes to a name of its own, which a whole one removes in whose place it is. With `append` the
-    files of a whole result are put beside those that are there; with `upsert` all those whose rows stay are
-    written beside them, and the folder is replaced.
+    As with files, a partial result goes to a name of its own, which a whole one removes that takes the place
+    of all that is there. With `append` the files of a whole result are put beside those that are there; with
+    `upsert` all those whose rows stay are written beside them, and the folder is replaced.
     """
 
     def __init__(self, path: Path, keys: Sequence[str], *, append: bool, upsert: Sequence[str] = ()) -> None:
