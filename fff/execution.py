@@ -17,7 +17,7 @@ from fff.budget import Budget
 from fff.catalog import Catalog
 from fff.dataflow.plan.events import Cancel, Enough, Halt
 from fff.dataflow.plan.expressions import Expr
-from fff.errors import FFFError, QueryError, SourceError
+from fff.errors import FFFError, SourceError
 from fff.forecast.history import TableHistory
 from fff.limits import WRITE_MILLION_S
 from fff.options import RunOptions
@@ -33,7 +33,7 @@ from fff.runtime.driver import Meters
 from fff.runtime.ending import Ending
 from fff.runtime.memory import MemoryGuard
 from fff.schema import BOUND, WITHIN, Field, result_field
-from fff.sql.analysis.priorities import priority
+from fff.sql.analysis.priorities import nowhere, priority
 from fff.sql.analysis.soundness import AnswerBounds, causes_among
 from fff.sql.plan import Prepared
 from fff.stats import Inquiry, MemoryStats, Missing, RunOutcome, Snapshot, SparkStats
@@ -144,10 +144,7 @@ class Execution:
         for text in texts:
             priorities = [priority(text, block.query.plan) for block in self._blocks]
             if not any(one is not None for one in priorities):
-                raise QueryError(
-                    f"no part of the query has all the columns of {text!r}",
-                    hint="a priority compares columns of the tables that are fetched",
-                )
+                raise nowhere(text)
             for some, one in zip(wanted, priorities, strict=True):
                 if one is not None:
                     some.append(one)

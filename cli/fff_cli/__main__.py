@@ -8,11 +8,13 @@ import os
 import sys
 import threading
 
+from fff_cli.run.descriptors import look
 from fff_cli.run.garbage import spare_loading
 
 
 def main() -> None:
     """Entry point of `fff` and of `python -m fff_cli`."""
+    look()
     spare_loading()
     # For the large pages that numpy asks for the system clears up its memory, which can take long.
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")

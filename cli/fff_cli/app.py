@@ -134,14 +134,14 @@ def resume(
 
     begun = read(folder)
     parse = _of_query().make_context
-    then, now = (parse("fff query", [*begun.arguments[1:], *more]).params for more in ((), context.args))
+    then, now = (parse("fff query", begun.with_more(more)[1:]).params for more in ((), context.args))
     if any(then[name] != now[name] for name in ("sql", "files")):
         raise UsageError(
             "a checkpoint has its SQL, which is gone on with", hint="leave the other out, or fff query"
         )
     more = [*context.args, *(["-v"] if verbose else []), "--checkpoint", str(folder.resolve())]
     begun.enter()
-    return run([*begun.arguments, *more], begun)
+    return run(begun.with_more(more), begun)
 
 
 @app.command()

@@ -288,7 +288,8 @@ def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
     for key, text in values.items():
         lower, _, kind = key.partition(":")
         name = names.get(lower, lower)
-        params[name] = typed(f"{_PARAM}{name}", kind, text) if kind else inferred(text)
+        what = f"{_PARAM}{name}"
+        params[name] = typed(what, kind, text) if kind else inferred(what, text)
     return params
 
 

@@ -17,6 +17,7 @@ from fff.schema import Field
 from fff.sql.analysis.column_lineage import Needs
 from fff.sql.analysis.conjuncts import Conjunct
 from fff.sql.analysis.grouped_select import GroupedSelect
+from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, Doubts
 from fff.sql.binder.spj_block import SourceBlock
 from fff.structs import Struct, field, replace
@@ -350,6 +351,11 @@ class Prepared(Struct, frozen=True):
     def fetches(self) -> bool:
         """Whether anything must be read from the web at all."""
         return any(block.fetches for block in self.blocks)
+
+    def has_columns_of(self, condition: str) -> bool:
+        """Whether a condition can say what to see first of a block. Raises QueryError for what is none."""
+        found = [priority(condition, block.plan) for block in self.blocks]
+        return any(one is not None for one in found)
 
     @property
     def prices(self) -> set[Money]:

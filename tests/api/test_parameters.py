@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,8 @@ def test_what_is_finer_than_microseconds_is_no_value_of_sql(fine: object) -> Non
         (lambda one: one.sql("SELECT ?"), "positional parameters"),
         (lambda one: one.sql("SELECT :a"), "(?s):a has no value.*in the mapping behind the SQL: {'a': …}"),
         (lambda one: one.explain("SELECT :a"), "in the mapping behind the SQL"),
+        (lambda one: one.sql("SELECT :a", {"a": 10**38}), "parameter a has more digits than SQL's numbers"),
+        (lambda one: one.sql("SELECT :a", {"a": Decimal("1e-39")}), "parameter a has more digits"),
         (lambda one: one.sql("SELECT 1", deadline="x"), "deadline must be a positive number"),
         (lambda one: one.sql("SELECT 1", max_requests=0), "max_requests must be a whole number above 0"),
         (lambda one: one.sql("SELECT 1", max_requests=1.5), "max_requests must be a whole number above 0"),

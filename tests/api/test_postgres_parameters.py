@@ -13,6 +13,7 @@ import pytest
 from psycopg import pq
 from psycopg.generators import execute
 
+from fff.errors import QueryError
 from fff_cli.postgres.dialect import Written, asks_the_catalog, listed, translated
 from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.parameters import cast_kinds, parameter
@@ -232,11 +233,46 @@ def test_how_arrays_are_read():
         ("a = ANY (SELECT 1)", "a = ANY (SELECT 1)"),
         (r"'\x00fF'::bytea, '\x0'::bytea", r"X'00fF', '\\x0'::binary"),
         ("SELECT rows FROM fetch", "SELECT rows FROM fetch"),
-        ("x::varchar(10), y::text[], CAST(z AS int8)", "x::varchar(10), y::array<string>, CAST(z AS bigint)"),
+        ("x::varchar, y::text[], CAST(z AS int8)", "x::string, y::array<string>, CAST(z AS bigint)"),
+        ("v::numeric = CAST($1 AS decimal)", "v::decimal(38, 18) = CAST(:p_1 AS decimal(38, 18))"),
+        ("v::numeric(4, 1), w::NUMERIC[]", "v::numeric(4, 1), w::array<decimal(38, 18)>"),
+        ("a, x::varchar(10) = 'b'", "a, left(x::string, 10) = 'b'"),
+        ("CAST(x AS char(3)) || y", "left(CAST(x AS string), 3) || y"),
+        ("CAST(CAST(x AS varchar (3) ) AS text)", "CAST(left(CAST(x AS string), 3) AS string)"),
+        ('t."x y" :: varchar( 2 )', "left(t.`x y` :: string, 2)"),
+        ("x = (a || b)::varchar(2)", "x = left((a || b)::string, 2)"),
+        ("x AND (a || b)::varchar(2) IN ('a')", "x AND left((a || b)::string, 2) IN ('a')"),
+        ("concat(a, (b))::varchar(2)", "left(concat(a, (b))::string, 2)"),
+        ("-12.50::numeric(9, 1)::varchar(2)", "-left(12.50::numeric(9, 1)::string, 2)"),
+        ("s.f(x)[1]::varchar(5)::varchar(2)", "left(left(s.f(x)[1]::string, 5)::string, 2)"),
+        ("f(a)[1][2]::varchar(2), 3", "left(f(a)[1][2]::string, 2), 3"),
+        ("(SELECT 1)::varchar(2), $1::character(1)", "left((SELECT 1)::string, 2), left(:p_1::string, 1)"),
+        ("(1)::varchar(2) AS x", "left((1)::string, 2) AS x"),
     ],
 )
 def test_what_postgresql_writes_otherwise(written, spark):
     assert translated(written).sql == spark
+
+
+@pytest.mark.parametrize(
+    "written", ["CASE WHEN a THEN b END::varchar(3)", "max(b) FILTER (WHERE a)::varchar(3)"]
+)
+def test_what_has_no_brackets_is_not_cut_to_a_length_in_half(written):
+    with pytest.raises(QueryError, match="needs brackets"):
+        translated(f"SELECT {written} FROM t")
+
+
+async def test_numbers_and_texts_are_cast_as_postgresql_casts_them(publish):
+    async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
+        sql = "SELECT '1.5'::numeric, '12345678901'::numeric, 'abcdef'::varchar(3), CAST('abcdef' AS char(3)), 'a'::varchar(3)"
+        assert await (await client.execute(sql)).fetchall() == [
+            (Decimal("1.5"), Decimal(12345678901), "abc", "abc", "a")
+        ]
+        sql = "SELECT a FROM web.s WHERE a = 3 AND (a / 2)::numeric = 1.5 AND b::varchar(1) = '3'"
+        assert await (await client.execute(sql)).fetchall() == [(3,)]
+        with pytest.raises(psycopg.errors.UndefinedColumn) as told:
+            await client.execute("SELECT a::varchar(3), nope FROM web.s WHERE a = 1")
+        assert told.value.diag.statement_position == "23"
 
 
 def test_columns_may_be_called_as_functions_of_the_catalog_are():

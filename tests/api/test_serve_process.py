@@ -10,6 +10,7 @@ import os
 import socket
 import ssl
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -18,12 +19,14 @@ import urllib.request
 
 import pyarrow.parquet as pq
 import pytest
+from aiohttp import web
 
 from fff.errors import UsageError
 from fff_cli.app import run
 from fff_cli.serve.door import Listening, socket_file, tls_of, tokens_of
 from tests.api.serving import COMMAND, TOKEN, command, has_ipv6, started
 from tests.api.sites import JOIN, TABLES, site
+from tests.web.serving import serving_beside
 
 
 def said(text: str) -> str:
@@ -207,6 +210,34 @@ def test_other_addresses_need_tls_and_tokens_need_strength(tmp_path, monkeypatch
     monkeypatch.setenv("FFF_SERVE_TOKEN", "short")
     with pytest.raises(UsageError, match="too weak"):
         tokens_of(Listening())
+
+
+@pytest.mark.parametrize(
+    "token", ["supersecret\nsecond", "é漢supersecret-and-long", "short", "super secret,longer"]
+)
+def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(token, monkeypatch, capsys):
+    monkeypatch.setenv("FFF_SERVE_TOKEN", token)
+    assert run(["query", "--server", "http://127.0.0.1:1", "SELECT 1"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: the token of FFF_SERVE_TOKEN is too weak, or has characters")
+    assert not any(word in told for word in token.split())
+
+
+def test_how_an_answer_ended_is_told_before_its_report_is_written(monkeypatch, capfd):
+    end = {"complete": False, "exit_code": 3, "report": {}, "closing": ["PARTIAL: a source failed"]}
+
+    async def answer(_):
+        said = json.dumps(end).encode()
+        return web.Response(
+            body=b"".join([struct.pack(">cI", b"r", 2), b"x\n", struct.pack(">cI", b"e", len(said)), said])
+        )
+
+    monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
+    with serving_beside(answer) as url:
+        assert run(["query", "--server", url, "SELECT 1", "--report", "/dev/full"]) == 2
+    out, err = capfd.readouterr()
+    assert out == "x\n"
+    assert err.startswith("PARTIAL: a source failed\nerror: cannot write the report '/dev/full'")
 
 
 @pytest.mark.slow

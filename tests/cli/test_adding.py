@@ -179,6 +179,9 @@ def test_a_partial_result_is_not_added_unless_it_is_asked_for(
     assert "is as it was" in capfd.readouterr().err
     assert Path(file).read_bytes() == before
     assert into(file, "--upsert", "id", "--on-source-error", "partial") == 3
+    desk.down = False
+    assert into(file, "--upsert", "id", sql="SELECT id, name FROM t WHERE id = 2") == 0
+    assert Path(f"{file}.partial").exists(), "it may be of another statement"
     assert sorted(rows_of(file)) == [("1", "one"), ("2", "two"), ("3", "three")]
 
 
@@ -247,9 +250,9 @@ def test_a_database_keeps_what_else_is_in_it(desk: Desk) -> None:
 def test_lines_and_types_that_somebody_else_wrote_stay_as_they_are(desk: Desk) -> None:
     Path("x.ndjson").write_text('{"id": 1, "name": "one"}\r\n\n{"id":2,"name":"two", "more": [1.50]}')
     desk.rows = [(1, "ONE")]
-    Path("z.ndjson").write_text('{"other": 1}')
+    Path("z.ndjson").write_text('{"id": 7, "name": "seven"}\n{"name": "none"}\n')
     assert into("z.ndjson", "--upsert", "id") == 0, "what has no key is no row of that key"
-    assert Path("z.ndjson").read_text().splitlines()[0] == '{"other": 1}'
+    assert Path("z.ndjson").read_text().splitlines()[1] == '{"name": "none"}'
     assert into("x.ndjson", "--upsert", "id") == 0
     assert Path("x.ndjson").read_text().splitlines() == [
         '{"id":2,"name":"two", "more": [1.50]}',

@@ -112,6 +112,16 @@ def test_a_full_disk_is_told_of_the_checkpoint(
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_what_began_with_sql_behind_two_dashes_goes_on_with_more_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert fff(["query", "-q", "-o", "csv", "--checkpoint", "kept", "--", "-- a comment\nSELECT 1 AS a"]) == 0
+    assert fff(["resume", "kept"]) == 0
+    assert fff(["resume", "kept", "-o", "ndjson", "-O", "out"]) == 0
+    assert (tmp_path / "out").read_text() == '{"a":1}\n'
+
+
 def test_a_folder_of_other_things_is_no_place_for_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -165,6 +165,50 @@ def test_a_report_to_a_full_disk_leaves_the_result_and_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("option", "name", "closed"),
+    [("-O", "/dev/fd/9", ""), ("--report", "/dev/fd/9", ""), ("-O", "/dev/stdout", " >&-")],
+)
+def test_a_file_that_nobody_has_opened_for_the_command_is_none_of_its_own(option, name, closed):
+    command = f"{' '.join(FAKE)} query 'rows 1' -o csv {option} {name}"
+    done = subprocess.run(
+        ["bash", "-c", f"exec {command} 9>&-{closed}"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: cannot write {name!r}: it is not open\n  open it")
+
+
+def test_a_file_that_was_opened_for_the_command_is_written(tmp_path):
+    command = f"{' '.join(FAKE)} query 'rows 1' -q -o csv -O /dev/fd/9 9>{tmp_path}/out"
+    assert subprocess.run(["bash", "-c", command], env=environment(), check=False).returncode == 0
+    assert (tmp_path / "out").read_text() == "n,name\n0,row 0\n"
+
+
+@pytest.mark.parametrize("folder", [".", "/", "here"])
+@pytest.mark.parametrize("more", [(), ("--append",), ("--refreshable",), ("--server", "http://127.0.0.1:1")])
+def test_a_folder_is_no_file_for_a_result(folder, more, tmp_path):
+    (tmp_path / "here").mkdir()
+    done = fake("query", "rows 1", "-o", "csv", "-O", folder, *more, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: "), "no internal one"
+    refused = fake("refresh", folder, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"error: {folder!r} is a folder, and no result in a file\n")
+
+
+@pytest.mark.parametrize("report", ["out.csv", "./out.csv", "link", "out.csv.partial", "out.csv.fff.json"])
+@pytest.mark.parametrize("where", [(), ("--server", "http://127.0.0.1:1")])
+def test_a_report_takes_no_results_place(report, where, tmp_path):
+    (tmp_path / "link").symlink_to("out.csv")
+    done = fake("query", "rows 2", "-O", "out.csv", "--report", report, *where, cwd=tmp_path)
+    assert (done.returncode, [path.name for path in tmp_path.iterdir()]) == (2, ["link"])
+    assert "the result is written there\n  name another file with --report" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("scene", "code", "said"),
     [("fail", 4, "HTTP 503"), ("select wrong", 1, "no column wrong"), ("partial; fail", 4, "503")],
 )

@@ -137,6 +137,9 @@ def test_a_partial_result_never_takes_the_place_of_a_whole_one(tmp_path: Path) -
     assert (done.returncode, "out.partial'; 'out' is as it was" in done.stderr) == (3, True), done.stderr
     assert ds.dataset(tmp_path / "out").count_rows() == 3
     assert ds.dataset(tmp_path / "out.partial").count_rows() > 0
+    for more in (["--append"], ["--upsert", "n"]):
+        assert fake("query", "rows 3", "-O", "out/", *more, cwd=tmp_path).returncode == 0
+        assert (tmp_path / "out.partial").exists(), "it may be of another statement"
     done = fake("query", "rows 4", "-O", "out/", cwd=tmp_path)
     assert "removed" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

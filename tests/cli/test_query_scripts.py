@@ -10,7 +10,9 @@ import time
 
 import pytest
 
+from fff_cli.app import run as fff
 from tests.cli.terminal import FAKE, Terminal, environment, fake
+from tests.cli.watched import Watched, spec
 
 
 def test_nothing_runs_when_any_statement_is_wrong(tmp_path):
@@ -21,6 +23,22 @@ def test_nothing_runs_when_any_statement_is_wrong(tmp_path):
     account = json.loads(report.read_text())
     assert (account["complete"], account["exit_code"], account["rows"]) == (False, 1, 0)
     assert account["reason"].startswith("no column wrong")
+
+
+def test_priorities_are_checked_before_a_script_runs_and_go_to_the_statements_that_have_them(
+    tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    site, script = Watched(), "SELECT id FROM r WHERE id = 1; SELECT y FROM s WHERE x IN ('k1', 'k2')"
+    run = ["query", script, "-s", "fff.yaml", "-q", "--report", "report.json", "--no-cache"]
+    with site.serving() as url:
+        spec(url, tmp_path)
+        for wrong, said in (("nope = 1", "no part of the query has all the columns"), ("id +", "1 | id +")):
+            assert fff([*run, "--prioritize", "y = 20", "--prioritize", wrong]) == 1
+            assert said in capfd.readouterr().err
+        assert site.asked == 0
+        assert fff([*run, "--prioritize", "y = 20", "--prioritize", "id = 1"]) == 0
+    assert sorted(capfd.readouterr().out.split()) == ["1", "10", "20", "id", "y"]
 
 
 def test_statements_share_a_session_and_what_is_granted(tmp_path):

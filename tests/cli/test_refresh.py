@@ -191,6 +191,20 @@ def test_an_incomplete_run_leaves_the_file(here: Path, capfd: pytest.CaptureFixt
         assert "x.csv: +1, 5 rows" in capfd.readouterr().err
 
 
+def test_what_fails_after_the_file_was_replaced_leaves_it_known(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    full = ("--report", "/dev/full")
+    with (desk := Desk(A)).serving(here):
+        assert fff(["query", SQL, "-s", "fff.yaml", "-O", "f.csv", "--refreshable", *full]) == 2
+        desk.rows.append(B)
+        assert fff(["refresh", "f.csv", *full]) == 2
+        assert "as it was" not in capfd.readouterr().err
+        assert (here / "f.csv").read_text().count("\n") == 3
+        assert fff(["refresh", "f.csv"]) == 0
+    assert "no change, 2 rows" in capfd.readouterr().err
+
+
 def test_a_file_that_somebody_has_changed_is_not_replaced(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

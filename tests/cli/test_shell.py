@@ -86,6 +86,29 @@ def test_a_partial_result_goes_on_and_is_told_at_the_end(piped):
     assert out.endswith("n,name\n0,row 0\n")
 
 
+def test_partial_results_of_one_session_all_stay(piped, tmp_path):
+    (tmp_path / "f.partial").write_text("of an earlier run")
+    _, _, err = piped("\\o csv f\nrows 1;\npartial;\nrows 2;\npartial; partial; rows 1;\n")
+    assert err.count("removed") == 1, "by the first, in whose place nothing else is"
+    assert (tmp_path / "f").read_text().count("n,name") == 3
+    parts = sorted(path.name for path in tmp_path.glob("f.*"))
+    assert parts == ["f.2.partial", "f.3.partial", "f.partial"]
+    assert all(
+        (tmp_path / name).read_text().endswith("n,name\n0,row 0\n1,row 1\n2,row 2\n") for name in parts
+    )
+
+
+def test_a_partial_result_is_first_and_stays_when_others_are_whole(piped, tmp_path):
+    piped("\\o csv f\npartial; rows 1;\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "f.partial"]
+
+
+def test_partial_results_that_are_asked_for_in_a_session_go_to_its_file(piped, tmp_path):
+    piped("\\o csv f\n\\set on-source-error partial\npartial; rows 1;\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    assert (tmp_path / "f").read_text().count("n,name") == 2
+
+
 def test_leaving_early(piped):
     assert piped("rows 1;\n\\q\nselect wrong;")[:2] == (0, "n,name\n0,row 0\n")
     assert piped("quit\nselect wrong;")[0] == 0
@@ -214,6 +237,13 @@ def test_files_of_statements(piped, tmp_path):
 def test_timing_off_still_tells_what_is_amiss(piped):
     assert piped("\\timing\nrows 1;\n\\timing\n")[2] == "timing is off\ntiming is on\n"
     assert "PARTIAL: a source failed" in piped("\\timing off\npartial;")[2]
+
+
+@pytest.mark.parametrize("text", ["\\o csv f\n\\report f\nrows 1;", "\\report ./f\n\\o csv f\nrows 1;"])
+def test_results_and_reports_share_no_file(text, piped, tmp_path):
+    code, out, err = piped(text)
+    assert (code, out, [*tmp_path.iterdir()]) == (2, "", [])
+    assert "f': the result is written there\n  \\report FILE names another\nstopped at line 2" in err
 
 
 def test_policy_report_and_reset_reach_the_engine(piped, federation, tmp_path):

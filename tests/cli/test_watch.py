@@ -106,6 +106,34 @@ def test_a_key_tells_what_has_changed_and_a_command_gets_it(
     assert shown.err == ""
 
 
+@pytest.mark.parametrize("moved", ["FFF_SOURCES", "FFF_WEB_BASE_URL", "folder", "spec"])
+def test_what_is_read_elsewhere_is_not_compared_with_what_was_read_here(
+    moved: str, here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql, asked = "SELECT id, name FROM t", [] if moved == "FFF_SOURCES" else ["-s", str(here / "fff.yaml")]
+    once = ["watch", sql if moved != "folder" else "SELECT * FROM 'own.csv'", *asked, "--times", "1"]
+    (here / "other").mkdir()
+    (here / "own.csv").write_text("id\n1\n")
+    (here / "other" / "own.csv").write_text("id\n2\n")
+    with Moving([A]).serving(here / "other"), Moving([A, B]).serving(here):
+        spec = (here / "other" / "fff.yaml").read_text()
+        monkeypatch.setenv("FFF_SOURCES", str(here / "fff.yaml"))
+        assert fff(once) == 0
+        if moved == "FFF_SOURCES":
+            monkeypatch.setenv("FFF_SOURCES", str(here / "other" / "fff.yaml"))
+        elif moved == "FFF_WEB_BASE_URL":
+            url = yaml.safe_load(spec)["sources"]["web"]["client"]["base_url"]
+            monkeypatch.setenv("FFF_WEB_BASE_URL", url)
+        elif moved == "folder":
+            monkeypatch.chdir(here / "other")
+        else:
+            (here / "fff.yaml").write_text(spec)
+        assert fff(once) == 0
+        assert fff(once) == 0
+    told = [line.split(" ", 2)[2] for line in capfd.readouterr().err.splitlines()]
+    assert [line.split()[-1] for line in told] == ["with", "with", "change"], told
+
+
 def test_the_next_watch_begins_where_the_last_one_ended(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

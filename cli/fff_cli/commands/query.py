@@ -29,7 +29,7 @@ from fff_cli.output.adding import AddedTo, columns_of
 from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.failures import writing
-from fff_cli.output.files import PartOfFile, Target, file_target, is_special
+from fff_cli.output.files import PartOfFile, Target, check_report, file_target, is_special
 from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
 from fff_cli.output.sinks.folders import NewFolder
@@ -115,10 +115,7 @@ def choose_progress(arguments: QueryArguments) -> Progress:
 
 def _check(arguments: QueryArguments) -> Plan:
     texts = arguments.texts or sql_texts(arguments.sql, arguments.files)
-    if (report := arguments.report) is not None and (report.is_dir() or not report.resolve().parent.is_dir()):
-        why = "it is a folder" if report.is_dir() else "there is no such folder"
-        hint = "name a file in a folder that is there with --report"
-        raise UsageError(f"cannot write {str(report)!r}: {why}", hint=hint)
+    check_report(arguments.report, arguments.output_file)
     arguments.check_spark()
     check_taping(arguments)
     check_checkpoint(arguments)
@@ -164,10 +161,7 @@ async def _run(
                     begin(arguments.checkpoint, typed, plan.texts, arguments.run.seed)
                 if arguments.refreshable:
                     one_result(prepared)
-                code = await run.script(fed, prepared)
-                if arguments.refreshable and code == 0:
-                    remember(arguments, plan.texts, plan.format)
-                return code
+                return await run.script(fed, prepared)
     except (asyncio.CancelledError, FFFError) as error:
         if interrupts.exit_code is not None:
             progress.aborted(interrupts.exit_code)
@@ -315,7 +309,7 @@ class ScriptRun:
             self._forewarn(federation, [prepared])
         same_terminal = is_terminal(sys.stdout) and is_terminal(sys.stderr)
         make_room = self._progress.clear if same_terminal else lambda: None
-        execution = federation.execute(prepared, self._remaining(), self.budget)
+        execution = federation.execute(prepared, self._remaining(prepared), self.budget)
         self._interrupts.gentle = lambda: self._interrupt(execution)
         target = self.target(make_room)
         self._interrupts.emergency.append(target.drop)
@@ -351,9 +345,12 @@ class ScriptRun:
         """A warning about a statement, in the words of where it was typed."""
         return text
 
-    def _remaining(self) -> RunOptions:
-        """The options of the next statement: what is left of the time granted."""
+    def _remaining(self, prepared: Prepared) -> RunOptions:
+        """The options of the next statement: what is left of the time granted, and what it has the columns of."""
         options = self._options
+        if self.reports.several and options.prioritize:
+            asked = tuple(one for one in options.prioritize if prepared.has_columns_of(one))
+            options = replace(options, prioritize=asked)
         if options.deadline is not None and self._results:
             spent = time.monotonic() - self._started
             options = replace(options, deadline=max(0.0, options.deadline - spent))
@@ -366,6 +363,8 @@ class ScriptRun:
             adds(self._arguments)
         with writing():
             self._note = target.keep(aside=aside, whole=whole)
+        if self._arguments.refreshable and whole:  # at once: what fails from here on changes the file no more
+            remember(self._arguments, self._plan.texts, self._plan.format)
         if self._note is not None and target is self._file:
             self._progress.note(self._note)
 

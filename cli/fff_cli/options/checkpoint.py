@@ -28,6 +28,12 @@ class Begun(Struct, frozen=True):
     folder: str
     seed: int | None
 
+    def with_more(self, options: Sequence[str]) -> list[str]:
+        """Its arguments and more options, which count in place of the same before them, and are none behind a `--`."""
+        words = [*self.arguments]
+        end = words.index("--") if "--" in words else len(words)
+        return [*words[:end], *options, *words[end:]]
+
     def enter(self) -> None:
         """Make where it ran the current folder: its paths start there. Raises UsageError where it is gone."""
         try:

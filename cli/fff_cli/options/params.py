@@ -32,7 +32,6 @@ def parse_params(texts: Iterable[str]) -> dict[str, object]:
         name = match["name"]
         if name in params:
             raise UsageError(f"-p {name}: given twice", hint="keep one of the two")
-        params[name] = (
-            typed(f"-p {name}", match["type"], match["value"]) if match["type"] else inferred(match["value"])
-        )
+        what, kind, value = f"-p {name}", match["type"], match["value"]
+        params[name] = typed(what, kind, value) if kind else inferred(what, value)
     return params

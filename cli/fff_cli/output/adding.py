@@ -81,6 +81,7 @@ class AddedTo(NewFile):
 
     def __init__(self, path: Path, form: str, keys: Sequence[str]) -> None:
         super().__init__(path)
+        self.among_others()
         self._file, self._form, self._keys = path, form, tuple(keys)
 
     def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
@@ -100,7 +101,7 @@ class AddedTo(NewFile):
                 case "duckdb":
                     summary = self._into_duckdb(fresh)
                 case _:
-                    summary = self._rewritten(fresh, coming, whole=whole)
+                    summary = self._rewritten(fresh, coming)
         self.drop()
         return summary
 
@@ -115,9 +116,9 @@ class AddedTo(NewFile):
         )  # NDJSON without rows has none
         return different((key for rows in parts for key in _keys_of(rows, self._keys)), self._keys)
 
-    def _rewritten(self, fresh: Path, coming: set[tuple[object, ...]], *, whole: bool) -> str | None:
+    def _rewritten(self, fresh: Path, coming: set[tuple[object, ...]]) -> str:
         fit(self._file, _held(self._file, self._form), _held(fresh, self._form))
-        target = NewFile(self._file)
+        target = NewFile(self._file).among_others()
         try:
             if self._form == "ndjson":
                 before, added = self._lines(fresh, coming, target)
@@ -125,10 +126,10 @@ class AddedTo(NewFile):
                 before, added = workbooks.put_together(self._file, fresh, self._keys, coming, target.out)
             else:
                 before, added = self._tables(fresh, coming, target)
-            left = target.keep(whole=whole)
+            target.keep()
         finally:
             target.drop()
-        return summary_of(self._file, *before, added) + (f"; {left}" if left is not None else "")
+        return summary_of(self._file, *before, added)
 
     def _tables(
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile

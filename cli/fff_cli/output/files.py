@@ -8,9 +8,10 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 from fff.errors import UsageError
+from fff_cli.run.descriptors import was_given
 
 try:
     import fcntl
@@ -22,6 +23,8 @@ _ELSEWHERE = "name a file in a folder that is there and may be written to"
 TEMPORARY = ".fff-tmp"
 #: Seconds after which a temporary file that nobody holds open belongs to nobody.
 _ABANDONED_S = 60.0
+#: How that ends in which the statement of a result is kept beside it.
+STATEMENT = ".fff.json"
 
 
 class Target(Protocol):
@@ -45,15 +48,16 @@ class Target(Protocol):
 class NewFile:
     """A file written under a temporary name in its own folder, and renamed once the result may be seen.
 
-    A partial result goes to a name of its own beside it, which a whole one removes. What killed processes
-    have left under temporary names in that folder is removed on the way.
+    A partial result goes to a name of its own beside it, which a whole one removes that takes the place of
+    all that is there. What killed processes have left under temporary names in that folder is removed on the
+    way.
     """
 
     def __init__(self, path: Path) -> None:
         self._name = path
+        self._alone = True
         self._path = Path(os.path.realpath(path))  # a link keeps pointing where it did
-        beside = self._path if path.is_symlink() else path
-        self._beside = beside.with_name(f"{beside.name}.partial")
+        self._beside = partial_of(path)
         if self._path.is_dir():
             raise UsageError(f"cannot write {str(path)!r}: it is a folder", hint=_ELSEWHERE)
         sweep(self._path.parent)
@@ -66,6 +70,12 @@ class NewFile:
         claimed(handle)
         self._temporary = Path(name)
         self.out: BinaryIO = os.fdopen(handle, "wb")
+
+    def among_others(self, cut: int = 0) -> Self:
+        """It holds what others have put there, of whose partial results, so many, each keeps its name."""
+        self._alone = False
+        self._beside = partial_of(self._name, cut + 1)
+        return self
 
     def written(self) -> Path:
         """What has been written so far, under its temporary name."""
@@ -86,7 +96,7 @@ class NewFile:
         self.out.close()
         if aside:
             return put_aside(self._beside, self._name)
-        return self._without_partial() if whole else None
+        return self._without_partial() if whole and self._alone else None
 
     def _without_partial(self) -> str | None:
         """Remove the partial result that an earlier run has left, now that the whole one is there."""
@@ -160,6 +170,29 @@ def mode_of(path: Path, fresh: int) -> int:
     return fresh & ~umask
 
 
+def partial_of(path: Path, number: int = 1) -> Path:
+    """Where a partial result lies beside a whole one; `number`: of several."""
+    more = f".{number}" if number > 1 else ""
+    return Path(f"{os.path.realpath(path) if path.is_symlink() else path}{more}.partial")
+
+
+def check_report(report: Path | None, result: Path | None) -> None:
+    """Raise UsageError where no report can be written, or only in the place of a result."""
+    if report is None or is_special(report):
+        return
+    why, hint = "", "name a file in a folder that is there with --report"
+    if report.is_dir():
+        why = "it is a folder"
+    elif not report.resolve().parent.is_dir():
+        why = "there is no such folder"
+    elif result is not None:
+        taken = (result, partial_of(result), Path(f"{result}{STATEMENT}"))
+        if os.path.realpath(report) in map(os.path.realpath, taken):
+            why, hint = "the result is written there", "name another file with --report"
+    if why:
+        raise UsageError(f"cannot write {str(report)!r}: {why}", hint=hint)
+
+
 def put_aside(beside: Path, name: Path) -> str:
     """What is said of a partial result that is not where it was to go."""
     note = f"the partial result is in {str(beside)!r}"
@@ -183,16 +216,25 @@ def is_special(path: Path) -> bool:
 
 
 def _open_file(path: Path) -> int | None:
-    """The number of the open file of this process that a path names, if it names one."""
+    """The number of the open file of this process that a path names, if it names one.
+
+    Raises UsageError where nobody has opened it for this process, which may have one of that number itself.
+    """
     match path.parts:
         case ("/", "dev", "stdout"):
-            return 1
+            number = 1
         case ("/", "dev", "stderr"):
-            return 2
-        case ("/", "dev", "fd", number) | ("/", "proc", "self", "fd", number) if number.isdecimal():
-            return int(number)
+            number = 2
+        case ("/", "dev", "fd", text) | ("/", "proc", "self", "fd", text) if text.isdecimal():
+            number = int(text)
         case _:
             return None
+    if not was_given(number):
+        raise UsageError(
+            f"cannot write {str(path)!r}: it is not open",
+            hint=f"open it for the command, as in {number}>FILE, or name a file",
+        )
+    return number
 
 
 def claimed(handle: int) -> bool:

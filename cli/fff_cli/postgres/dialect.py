@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +36,16 @@ _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _TYPES = {
     "text": "string", "varchar": "string", "bpchar": "string", "int2": "smallint", "int4": "int", "int8": "bigint",
     "float4": "float", "float8": "double", "bool": "boolean", "bytea": "binary", "timestamptz": "timestamp",
+    **dict.fromkeys(("numeric", "decimal", "dec"), "decimal(38, 18)"),  # which Spark takes for whole numbers
 }  # fmt: skip
+#: Texts of a length, to which PostgreSQL cuts what is cast and Spark does not; and the end of a CAST.
+_LENGTH = re.compile(r"((?:varchar|bpchar|char(?:acter)?)\s*\(\s*(\d+)\s*\))(?!\s*\[)(\s*\))?", re.IGNORECASE)
+#: Words before a bracket that call nothing, and those with which what is cast does not begin.
+_NO_CALLS = frozenset({
+    "all", "and", "any", "as", "between", "by", "case", "distinct", "else", "from", "having", "ilike", "in", "is",
+    "like", "not", "on", "or", "select", "some", "then", "using", "when", "where",
+})  # fmt: skip
+_BEHIND = frozenset({"end", "filter", "group", "over"})
 #: What only PostgreSQL's own tables answer, and its own functions, whose names may be columns elsewhere.
 _CATALOG = re.compile(
     r"pg_\w+|information_schema|current_(schema|database|catalog|role)|reg(class|type)", re.IGNORECASE
@@ -175,29 +185,35 @@ class _Translation:
         self._sql, self._tokens = sql, list(tokens(sql))
         self._params, self._elements = params, elements
         self._arrays: set[int] = set()
+        self._cut: Counter[int] = Counter()  # by the piece that it begins with, how often a text is cut
 
     def done(self) -> Translated:
-        parts: list[str] = []
-        places: list[tuple[int, int]] = []
-        at, length, before = 0, 0, ""
-        casts: list[bool] = []  # of the open brackets, whether they are a CAST's
+        parts: list[tuple[int, str]] = []  # by the place of their first piece
+        at, before, called = 0, "", 0
+        casts: list[int] = []  # of the open brackets, whose CAST they are
         while at < len(self._tokens):
             token = self._tokens[at]
-            kind = before == "::" or (before == "as" and bool(casts) and casts[-1])
+            cast = casts[-1] if before == "as" and casts else -1
+            kind = before == "::" or cast >= 0
             end, written = (
-                (self._type(at) if kind else None) or self._several(at) or (at + 1, self._one(token))
+                (self._shortened(at, cast) or self._type(at) if kind else None)
+                or self._several(at)
+                or (at + 1, self._one(token))
             )
-            places.append((length, token.start))
-            parts.append(written)
-            length += len(written)
+            parts.append((at, written))
             if token.text == "(":
-                casts.append(before in ("cast", "try_cast"))
-            elif token.text == ")" and casts:
+                casts.append(called if before in ("cast", "try_cast") else -1)
+            elif casts and self._tokens[end - 1].text == ")" and (token.text == ")" or cast >= 0):
                 casts.pop()
             if token.kind not in ("space", "comment"):
-                before = token.text.lower()
+                before, called = token.text.lower(), at
             at = end
-        return Translated("".join(parts), dict(self._spread()), frozenset(self._arrays), places)
+        text, places = "", []
+        for at, written in parts:
+            for part in ("left(" * self._cut[at], written):
+                places.append((len(text), self._tokens[at].start))
+                text += part
+        return Translated(text, dict(self._spread()), frozenset(self._arrays), places)
 
     def _spread(self) -> Iterator[tuple[str, object]]:
         """The parameters, those of lists one by one."""
@@ -230,6 +246,42 @@ class _Translation:
         if after == ["[", "]"]:
             return ahead[2][0] + 1, f"array<{name}>"
         return at + 1, token.text if after[:1] == ["("] else name
+
+    def _shortened(self, at: int, cast: int) -> tuple[int, str] | None:
+        """A text of a length, in a CAST that begins at a piece or behind `::`."""
+        found = _LENGTH.match(self._sql, self._tokens[at].start)
+        if found is None or (cast >= 0 and found[3] is None):
+            return None
+        self._cut[cast if cast >= 0 else self._operand(at)] += 1
+        end = found.end(1 if cast < 0 else 3)
+        behind = (place for place in range(at, len(self._tokens)) if self._tokens[place].start >= end)
+        return next(behind, len(self._tokens)), f"string{')' * (cast >= 0)}, {found[2]})"
+
+    def _operand(self, at: int) -> int:
+        """The piece with which that begins which is cast to the type at a place. Raises QueryError."""
+        whole = [-1, *(one for one in range(at) if self._tokens[one].kind not in ("space", "comment"))]
+        texts = ["", *(self._tokens[one].text.lower() for one in whole[1:])]
+        place = len(whole) - 2  # before the `::`
+        while place > 0:
+            if (last := texts[place]) in (")", "]"):
+                place = _opening(texts, place)
+                named = place > 1 and self._tokens[whole[place - 1]].kind in ("word", "name")
+                place -= last == "]" or (named and texts[place - 1] not in _NO_CALLS)
+            if texts[place] in _BEHIND:
+                kind = self._tokens[at]
+                raise QueryError(
+                    "what is cast to a text of a length needs brackets",
+                    sql=self._sql,
+                    span=Span(kind.start, kind.start + len(kind.text)),
+                    hint="(CASE … END)::varchar(3)",
+                )
+            if texts[place - 1] in (".", "::"):
+                place -= 2
+            elif texts[place - 1].isdecimal() and texts[place].isdecimal():  # each digit is a piece
+                place -= 1
+            elif last != "]" or texts[place] not in (")", "]"):
+                break
+        return whole[max(place, 0)]
 
     def _several(self, at: int) -> tuple[int, str] | None:
         """What takes several pieces, where there it begins, and where it ends."""
@@ -303,6 +355,17 @@ class _Translation:
             last = end + fetch
         written = " ".join(f"{word} {found[word]}" for word in ("LIMIT", "OFFSET") if word in found)
         return (ahead[last - 1][0] + 1, written) if found else None
+
+
+def _opening(texts: Sequence[str], place: int) -> int:
+    """Where the bracket opens that closes at a place."""
+    depth = 0
+    while place > 0:
+        depth += (texts[place] in (")", "]")) - (texts[place] in ("(", "["))
+        if not depth:
+            break
+        place -= 1
+    return place
 
 
 def _count_end(texts: Sequence[str], begin: int) -> int:

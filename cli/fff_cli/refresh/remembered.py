@@ -14,11 +14,10 @@ from fff.errors import UsageError
 from fff.structs import Struct, asdict, replace
 from fff.web.secrets import SECRET_PARAMS
 from fff_cli.options.arguments import QueryArguments
-from fff_cli.output.files import is_special
+from fff_cli.output.files import STATEMENT, is_special
 from fff_cli.output.readback import COMPARED
 from fff_cli.run.state import state_folder
 
-ENDING = ".fff.json"
 _FORMAT = 1
 #: What is in the names of parameters whose values are not kept.
 _SECRET_WORDS = ("token", "secret", "passw", "api_key", "apikey", "credential")
@@ -170,7 +169,7 @@ def check_unchanged(file: Path, about: KeptStatement) -> None:
 
 
 def _beside(file: Path) -> Path:
-    return file.with_name(f"{file.name}{ENDING}")
+    return Path(f"{file}{STATEMENT}")
 
 
 def _is_secret(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,8 @@ def run_refresh(wanted: Wanted, options: Mapping[str, Any]) -> int:
     if form is not None and choose_format(form, None, terminal=False) in BINARY_FORMATS:
         raise UsageError(f"changes are not written as {form}", hint="use -o ndjson")
     file = Path(os.path.abspath(wanted.file))  # noqa: PTH100 - where a link lies, what is remembered lies beside it
+    if file.is_dir():
+        raise UsageError(f"{str(wanted.file)!r} is a folder, and no result in a file", hint="name the file")
     about = read(file)
     if not wanted.overwrite:
         check_unchanged(file, about)
@@ -64,6 +66,11 @@ def run_refresh(wanted: Wanted, options: Mapping[str, Any]) -> int:
     if before is not None:
         compared(before.slice(0, 0), before.slice(0, 0), about.keys)  # whether there are such columns
     arguments = _arguments(about, file, options)
+    kept: list[bool] = []
+
+    def keep() -> None:
+        kept.append(True)
+        write(file, about.with_params(options["params"] or ()))
 
     def made(arguments: QueryArguments, plan: Plan, progress: Progress, interrupts: Interrupts) -> ScriptRun:
         return _Rerun(
@@ -76,13 +83,13 @@ def run_refresh(wanted: Wanted, options: Mapping[str, Any]) -> int:
             full=wanted.full,
             form=form,
             name=str(wanted.file),
+            kept=keep,
         )
 
     _enter(about.folder)
     code = run_query(arguments, made=made)
-    if code == 0:
-        write(file, about.with_params(options["params"] or ()))
-    elif code != _PARTIAL and not arguments.quiet and file.exists():  # of a partial result more is told
+    # Of a partial result more is told.
+    if code not in (0, _PARTIAL) and not kept and not arguments.quiet and file.exists():
         say(f"{str(wanted.file)!r} is as it was")
     return code
 
@@ -119,9 +126,11 @@ class _Rerun(ScriptRun):
         full: bool,
         form: str | None,
         name: str,
+        kept: Callable[[], None],
     ) -> None:
         super().__init__(*common)
         self._before, self._keys, self._full, self._name = before, keys, full, name
+        self._kept = kept
         self._changes_form = form
         self._ordered = False
         self._changes: Changes | None = None
@@ -144,6 +153,7 @@ class _Rerun(ScriptRun):
         same, text = self._compare(now)
         if not same:
             super().keep(target, whole=whole)
+        self._kept()  # at once: whatever fails from here on, the file is the new one
         self._note = f"{self._name}: {text}" + (f"; {self._note}" if self._note is not None else "")
 
     def _compare(self, now: pa.Table) -> tuple[bool, str]:

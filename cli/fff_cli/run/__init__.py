@@ -4,6 +4,7 @@ In: checked arguments.
 Out: what happened, told on standard error and in the report.
 
     account     The account of a run in words
+    descriptors Which files were open when the process began
     federation  The one place where commands meet sources and engine
     garbage     When the collector of reference cycles looks
     interrupts  Ctrl-C: the first stops fetching and keeps what is there, the second aborts

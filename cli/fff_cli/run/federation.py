@@ -13,6 +13,7 @@ from fff.catalog import Catalog
 from fff.errors import UsageError
 from fff.federation import Federation, Prepared
 from fff.sql import parameter_names, split_statements, unused_parameter
+from fff.sql.analysis.priorities import nowhere
 from fff.web.client import WebClient
 from fff_cli.run.garbage import loaded
 from fff_cli.run.no_pandas import spare_pandas
@@ -80,21 +81,31 @@ def prepare_all(
 ) -> list[Prepared]:
     """Every statement, checked before any runs; each gets the parameters it names.
 
-    Raises QueryError, UsageError.
+    `prioritize`: conditions of which each is about some statement. Raises QueryError, UsageError.
     """
     statements = [statement for text in texts for statement in split_statements(text)]
     if not statements:
         raise UsageError("there is no SQL in what was given", hint="fff query 'SELECT …'")
     if len(statements) == 1:
-        prepared = federation.prepare(statements[0], params, prioritize)
+        prepared = [federation.prepare(statements[0], params, prioritize)]
         loaded()  # all but what reads answers
-        return [prepared]
+        return _in_turn(prepared, prioritize)
     names = [parameter_names(one) for one in statements]
     unused = [name for name in params if not any(name in known for known in names)]
     if unused:
         raise unused_parameter(unused[0], frozenset().union(*names))
     loaded()
-    return [
+    prepared = [
         federation.prepare(one, {name: value for name, value in params.items() if name in known}, prioritize)
         for one, known in zip(statements, names, strict=True)
     ]
+    return _in_turn(prepared, prioritize)
+
+
+def _in_turn(prepared: list[Prepared], prioritize: Sequence[str]) -> list[Prepared]:
+    """The same. Raises QueryError where a condition says of none of them what to see first."""
+    for text in prioritize:
+        known = [one.has_columns_of(text) for one in prepared]  # of all, each of which has to take it
+        if not any(known):
+            raise nowhere(text)
+    return prepared

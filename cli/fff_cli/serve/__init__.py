@@ -11,6 +11,7 @@ Out: their rows as they are found, in a framing that says whether they are all t
     openapi   What the server understands, as an OpenAPI document
     page      The page that shows running queries
     queries   Statements of clients under way: what they asked, what they may spend, how they end.
+    tokens    What a token may be, for a server and for those who ask it.
     web       The server as HTTP has it: who may ask, routes, errors.
 
 The words are explained in docs/glossary.md.

@@ -24,10 +24,10 @@ from fff_cli.options.shared import ROWS_SHOWN
 from fff_cli.options.texts import sql_texts
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
-from fff_cli.output.files import Target, file_target, is_folder, is_special
+from fff_cli.output.files import Target, check_report, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format
+from fff_cli.serve.tokens import TOKEN, checked
 
-_TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _FRAMES = "application/vnd.fff.frames"
 _ABORTED = 130
 _LINE_EVERY_S = 2.0
@@ -121,6 +121,7 @@ def run_remote(server: str, options: Mapping[str, Any]) -> int:
     if file is not None and is_folder(file):
         raise UsageError("a server writes no folder", hint="name a file with -O, or run it here: --server ''")
     options = {**options, "output_file": None if file is None else Path(file)}
+    check_report(options["report"], options["output_file"])
     terminal, safe_csv = is_terminal(sys.stdout), options["safe_csv"]
     chosen = choose_format(options["output"], options["output_file"], terminal=terminal, safe_csv=safe_csv)
     return _RemoteRun(connector(server), options, texts[0], chosen).run()
@@ -149,8 +150,8 @@ class _RemoteRun:
         self._body = self._asked(sql, chosen)
         self._query: str | None = None  # the id by which it can be stopped
         self._asked_to_stop = False
-        token = os.environ.get(_TOKEN, "").strip()
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        token = os.environ.get(TOKEN, "").strip()
+        self._headers = {"Authorization": f"Bearer {checked(token, TOKEN)}"} if token else {}
 
     def _asked(self, sql: str, chosen: str) -> bytes:
         options, screen = self._options, output_screen() if self._file is None else None
@@ -194,11 +195,11 @@ class _RemoteRun:
             raise
         finally:
             target.drop()
-        self._report(end, None)
         if not self._options["quiet"]:
             more = [*end["accounts"], end["policy"]] if self._options["verbose"] else []
             for line in (*end["closing"], *more, *([note] if note else [])):
                 self._say(line)
+        self._report(end, None)  # which may fail, and takes nothing back of what was said
         return int(end["exit_code"])
 
     def _answer(self, target: Target) -> dict[str, Any]:
@@ -303,7 +304,7 @@ def _refused(reply: http.client.HTTPResponse) -> RemoteError:
     except (ValueError, TypeError, LookupError):
         return RemoteError(f"no server of fff answers there (HTTP {reply.status})", 4)
     if reply.status == http.client.UNAUTHORIZED:
-        return RemoteError(f"the server refuses: no valid token\n  {_TOKEN} must have it", 4)
+        return RemoteError(f"the server refuses: no valid token\n  {TOKEN} must have it", 4)
     return RemoteError(text, code)
 
 

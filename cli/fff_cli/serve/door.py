@@ -23,11 +23,10 @@ from fff_cli.run.federation import open_federation
 from fff_cli.run.garbage import loaded
 from fff_cli.run.progress import say
 from fff_cli.serve.queries import Queries, ServeLimits
+from fff_cli.serve.tokens import TOKEN, checked
 from fff_cli.serve.web import WebDoor
 
-TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
 _ENDING_S = 15.0  # that queries have to write what they found, once the server is to stop
-_LEAST_TOKEN = 16  # characters
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ def tokens_of(where: Listening) -> tuple[dict[str, str], str]:
     if where.token_file is not None:
         return _tokens_in(where.token_file), f"a token of {str(where.token_file)!r}"
     if token := os.environ.pop(TOKEN, "").strip():  # what this process starts need not know it
-        _check_token(token, TOKEN)
-        return {"": token}, f"${TOKEN}"
+        return {"": checked(token, TOKEN)}, f"${TOKEN}"
     if where.socket is not None:
         return {}, ""
     token = secrets.token_urlsafe(24)
@@ -102,21 +100,13 @@ def _tokens_in(path: Path) -> dict[str, str]:
         if not line.strip() or line.startswith("#"):
             continue
         name, _, token = line.strip().rpartition(":")
-        _check_token(token, f"{str(path)!r}, line {number}")
+        checked(token, f"{str(path)!r}, line {number}")
         if name in tokens or token in tokens.values():
             raise UsageError(f"{str(path)!r}, line {number}: a name or token stands there twice")
         tokens[name] = token
     if not tokens:
         raise UsageError(f"there is no token in {str(path)!r}", hint="a line each: NAME:TOKEN")
     return tokens
-
-
-def _check_token(token: str, where: str) -> None:
-    if len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError(
-            f"the token of {where} is too weak, or has characters that no header can have",
-            hint=f"at least {_LEAST_TOKEN} letters and digits, as `openssl rand -hex 24` gives them",
-        )
 
 
 def tls_of(where: Listening) -> ssl.SSLContext | None:

@@ -25,6 +25,7 @@ from fff_cli.options.params import parse_params
 from fff_cli.options.shared import rows_shown, size_option, typer
 from fff_cli.options.texts import read_text
 from fff_cli.output.console import is_terminal, output_screen
+from fff_cli.output.files import check_report
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.streams import FORMATS, choose_format
 from fff_cli.run.progress import say
@@ -162,7 +163,8 @@ async def _output(session: ShellSession, argument: str) -> list[Item]:
     name = _path(rest if asked else argument)
     file = _file(name) if name else None
     chosen = choose_format(asked, file, terminal=is_terminal(sys.stdout))
-    session.output = replace(session.output, format=chosen, file=file, holds=False)
+    check_report(session.arguments.report, file)
+    session.output = replace(session.output, format=chosen, file=file, holds=False, cut=0)
     say(f"results go to {'standard output' if file is None else file} as {chosen}")
     return []
 
@@ -230,6 +232,7 @@ async def _explain(session: ShellSession, sql: str) -> list[Item]:
 async def _report(session: ShellSession, name: str) -> list[Item]:
     if name:
         file = None if name.lower() == "off" else _file(_path(name))
+        check_report(file, session.output.file)
         session.arguments = replace(session.arguments, report=file)
     report = session.arguments.report
     say("no report is written" if report is None else f"each statement leaves its report in {report}")

@@ -27,6 +27,7 @@ _ONE_RESULT = frozenset({"json", "parquet", "arrow", "sqlite", "duckdb"})
 _COMMAND_OF = {
     "-p ": "\\p ",
     "redirect it, or name a file with -O": "name the file behind it",
+    "name another file with --report": "\\report FILE names another",
     "name one with -s, or write one: fff": "name another, or write one: fff",
 }
 
@@ -44,6 +45,7 @@ class ShellOutput(Struct):
     format: str
     file: Path | None = None
     holds: bool = False  # whether the file has taken a result since it was named
+    cut: int = 0  # partial results that lie beside it since then
     timing: bool = True
     spark_log: Path | None = None  # where the session's Spark writes under -v
 
@@ -83,6 +85,8 @@ class SessionRun(ScriptRun):
     def target(self, make_room: Callable[[], None]) -> Target:
         """Where the result goes; a file that holds results already gets one more behind them."""
         target = super().target(make_room)
+        if isinstance(target, NewFile) and (self._output.holds or self._output.cut):
+            target.among_others(self._output.cut)
         if self._output.holds and self._output.file is not None and isinstance(target, NewFile):
             with self._output.file.open("rb") as before:
                 while piece := before.read(1 << 20):
@@ -91,7 +95,9 @@ class SessionRun(ScriptRun):
 
     def close(self, outcome: RunOutcome, execution: Execution) -> None:
         r"""Tell how it ended; without `\timing` only what is amiss."""
-        if self._output.file is not None and not self.aside(whole=outcome.complete):
+        if self._output.file is not None and self.aside(whole=outcome.complete):
+            self._output.cut += 1
+        elif self._output.file is not None:
             self._output.holds = True
         if self._output.timing or not outcome.complete or outcome.warnings:
             super().close(outcome, execution)

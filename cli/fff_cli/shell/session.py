@@ -105,6 +105,7 @@ class ShellSession:
             return
         if name == "on_source_error":
             changed["hold_rows"] = value == "fail"
+            self.arguments = replace(self.arguments, replace_by_partial=value == "partial")
         self.arguments = replace(self.arguments, run=replace(self.arguments.run, **changed))
 
     async def reload(self, more: Path | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -73,8 +74,7 @@ class _Rounds:
         self._arguments, self._watch, self._form = arguments, watch, form
         self._texts = sql_texts(arguments.sql, arguments.files)
         self._params = parse_params(arguments.params)
-        places = [str(Path(source).resolve()) for source in arguments.sources] or [str(Path.cwd())]
-        self._last = LastResult(state_folder(), [list(self._texts), list(arguments.params), places])
+        self._last = LastResult(None, [])  # until it is known what is read
         self._warned = False
         self._target = StandardOutput()
         self._out: Writer | None = None
@@ -90,6 +90,7 @@ class _Rounds:
                 async with open_federation(
                     self._arguments.sources, options=self._arguments.run, **cache_of(self._arguments)
                 ) as federation:
+                    self._last = LastResult(state_folder(), self._watched(federation))
                     while True:
                         began = time.monotonic()
                         worst = max(worst, await self._round(federation))
@@ -101,6 +102,14 @@ class _Rounds:
             if interrupts.exit_code is None:
                 raise
             return interrupts.exit_code
+
+    def _watched(self, federation: Federation) -> object:
+        """All that says which rows a result has: what is read of another place is no change of it."""
+        from fff_sources.adapter import ADDRESS_VARIABLE  # noqa: PLC0415 - sources, only now
+
+        specs = [(str(Path(spec.file).resolve()), spec.text) for spec in federation.catalog.specs()]
+        hosts = sorted(one for one in os.environ.items() if ADDRESS_VARIABLE.fullmatch(one[0]))
+        return [*self._texts], [*self._arguments.params], specs, hosts, str(Path.cwd())
 
     async def _round(self, federation: Federation) -> int:
         from fff_cli.run.federation import discover_all, prepare_all  # noqa: PLC0415 - engine and sources, only now

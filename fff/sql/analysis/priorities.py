@@ -55,6 +55,14 @@ def priority(text: str, block: BlockPlan) -> Expr | None:
         raise QueryError("the condition is nested too deeply") from error
 
 
+def nowhere(text: str) -> QueryError:
+    """What is said of a condition over columns that no block has all of."""
+    return QueryError(
+        f"no part of the query has all the columns of {text!r}",
+        hint="a priority compares columns of the tables that are fetched",
+    )
+
+
 def named_columns(text: str) -> frozenset[tuple[str, ...]]:
     """The columns that a priority names, each as its lower-case parts, so that a plan can have them at hand.
 

@@ -21,7 +21,7 @@ from fff.errors import UsageError
 from fff.schema import distinct_names
 from fff_cli.output.adding import different, fit, spelled, summary_of
 from fff_cli.output.failures import CannotWrite
-from fff_cli.output.files import TEMPORARY, claimed, mode_of, put_aside, sweep
+from fff_cli.output.files import TEMPORARY, claimed, mode_of, partial_of, put_aside, sweep
 from fff_cli.output.formats import ParquetWriter
 from fff_cli.output.values import texts
 
@@ -91,16 +91,15 @@ def check(
 class NewFolder:
     """A folder written under a temporary name beside its own, and renamed once the result may be seen.
 
-    As with files, a partial result goes to a name of its own, which a whole one removes. With `append` the
-    files of a whole result are put beside those that are there; with `upsert` all those whose rows stay are
-    written beside them, and the folder is replaced.
+    As with files, a partial result goes to a name of its own, which a whole one removes that takes the place
+    of all that is there. With `append` the files of a whole result are put beside those that are there; with
+    `upsert` all those whose rows stay are written beside them, and the folder is replaced.
     """
 
     def __init__(self, path: Path, keys: Sequence[str], *, append: bool, upsert: Sequence[str] = ()) -> None:
         self._name = path
         self._path = Path(os.path.realpath(path))
-        beside = self._path if path.is_symlink() else path
-        self._beside = beside.with_name(f"{beside.name}.partial")
+        self._beside = partial_of(path)
         self._keys = tuple(keys)
         self._append = append
         self._upsert = tuple(upsert)
@@ -138,10 +137,10 @@ class NewFolder:
         self._let_go()
         if aside:
             return put_aside(self._beside, self._name)
-        if whole and self._beside.is_dir() and next(_strange(self._beside), None) is None:
+        replaced = whole and not (self._append or self._upsert)
+        if replaced and self._beside.is_dir() and next(_strange(self._beside), None) is None:
             shutil.rmtree(self._beside, ignore_errors=True)
-            left = f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
-            return left if merged is None else f"{merged}; {left}"
+            return f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
         return merged
 
     def _added(self) -> str:

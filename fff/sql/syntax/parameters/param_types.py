@@ -19,6 +19,7 @@ _DECIMAL = re.compile(r"[+-]?(?:0|[1-9]\d*)?\.\d+")
 _DOUBLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_NOT_ZERO = re.compile(r"[+-]?[0.]*[1-9]")
 _BEYOND_NUMBERS = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
@@ -62,18 +63,19 @@ def _too_fine(name: str, value: object) -> UsageError:
     return UsageError(f"parameter {name} is {value}: SQL has microseconds", hint="round it")
 
 
-def inferred(text: str) -> object:
-    """The value a text means when no type is said."""
+def inferred(what: str, text: str) -> object:
+    """The value a text means when no type is said; raises UsageError, which begins with `what`, for a number that none has."""
     if quoted := _QUOTED.fullmatch(text):
         return quoted[2] if quoted[1] is None else quoted[1].replace("''", "'")
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if _INTEGER.fullmatch(text):
+        typed(what, "decimal", text)  # Python's have no end
         return int(text)
     if _DECIMAL.fullmatch(text):
-        return Decimal(text)
+        return typed(what, "decimal", text)
     if _DOUBLE.fullmatch(text):
-        return float(text)
+        return typed(what, "double", text)
     return text
 
 
@@ -117,20 +119,25 @@ def _whole(text: str, bits: int) -> int:
 
 def _double(text: str) -> float:
     value = float(text)
-    if not _BEYOND_NUMBERS.fullmatch(text) and not (_NUMBER.fullmatch(text) and math.isfinite(value)):
+    if _BEYOND_NUMBERS.fullmatch(text):
+        return value
+    lost = not value and _NOT_ZERO.match(text) is not None
+    if not _NUMBER.fullmatch(text) or not math.isfinite(value) or lost:
         raise ValueError(text)
     return value
 
 
 def _decimal(text: str) -> Decimal:
     """A number that Spark's widest decimal holds: neither NaN nor one of more digits. Raises ValueError."""
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(text)
-    _, digits, exponent = (value := Decimal(text)).as_tuple()
-    assert isinstance(exponent, int)
-    if max(len(digits) + max(exponent, 0), -exponent) > MOST_DIGITS:
+    if not _NUMBER.fullmatch(text) or not fits(value := Decimal(text)):
         raise ValueError(text)
     return value
+
+
+def fits(value: Decimal) -> bool:
+    """Whether SQL's widest decimal holds a number."""
+    _, digits, exponent = value.as_tuple()
+    return isinstance(exponent, int) and max(len(digits) + max(exponent, 0), -exponent) <= MOST_DIGITS
 
 
 def _timestamp(text: str) -> dt.datetime:
@@ -147,7 +154,8 @@ def _timestamp_ntz(text: str) -> dt.datetime:
 
 _WRITTEN = {
     **dict.fromkeys(("int", "bigint"), "42 or -1"),
-    **dict.fromkeys(("double", "decimal"), "0.50 or 1e-3"),
+    "double": "0.50 or 1e-3, from 4.9e-324 to 1.8e308",
+    "decimal": f"0.50 or 1e-3, with {MOST_DIGITS} digits at most",
     "boolean": "true or false",
     "date": "2020-02-29",
     **dict.fromkeys(("timestamp", "timestamp_ntz"), "2020-02-29T08:00"),

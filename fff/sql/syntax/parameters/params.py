@@ -9,7 +9,8 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from fff.errors import Span, UnsupportedSQL, UsageError
-from fff.sql.syntax.parameters.param_types import BigInt
+from fff.schema import MOST_DIGITS
+from fff.sql.syntax.parameters.param_types import BigInt, fits
 from fff.sql.syntax.statement import Statement, exp, is_marker
 from fff.structs import Struct
 
@@ -86,6 +87,11 @@ def render(name: str, value: object) -> str:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, int | Decimal) and Decimal(value).is_finite() and not fits(Decimal(value)):
+        raise UsageError(
+            f"parameter {name} has more digits than SQL's numbers, which have {MOST_DIGITS} at most",
+            hint="round it, or give it as a text",
+        )
     if isinstance(value, BigInt):
         return f"({value}L)" if value < 0 else f"{value}L"
     if isinstance(value, int):
