@@ -22,6 +22,20 @@ def spelled(name: str, names: Collection[str]) -> str | None:
     return name if name in names else next((one for one in names if one.lower() == name.lower()), None)
 
 
+def places_among(header: Collection[str], names: Iterable[str]) -> dict[str, str]:
+    """How columns are written in a header, each another: exactly so or, of what is left over, in another case."""
+    written = set(header)
+    places = {name: name for name in names if name in written}
+    left: dict[str, list[str]] = {}
+    for one in header:
+        if one not in places:
+            left.setdefault(one.lower(), []).append(one)
+    for name in names:
+        if name not in places and (alike := left.get(name.lower())):
+            places[name] = alike.pop(0)
+    return places
+
+
 def read_alone(schema: pa.Schema, places: Collection[int]) -> list[str] | None:
     """The names by which pyarrow reads these columns of a Parquet file and no others; None where it cannot.
 
