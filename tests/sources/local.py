@@ -17,10 +17,11 @@ def federation(folder: Path, *specs: str, client: WebClient | None = None) -> Fe
 
 
 async def rows(folder: Path, sql: str, *specs: str) -> list[tuple[object, ...]]:
+    """What a statement finds, sorted, NULL first."""
     client = WebClient()
     async with federation(folder, *specs, client=client) as found:
         await found.discover(sql)
         result, execution = await run(found, sql)
         assert execution.outcome.complete
         assert client.requests_sent == 0
-        return sorted(result)
+        return sorted(result, key=lambda row: [(one is not None, one) for one in row])

@@ -291,6 +291,11 @@ async def test_a_text_in_an_old_encoding_is_drafted_with_it(serve: Serve) -> Non
     told = web.Response(body=csv, headers={"Content-Type": "text/csv; charset=iso-8859-1"})
     _, source, _ = await drafted(serve, "/r", lambda _: told)
     assert "encoding" not in endpoint(source), "the answer says it"
+    marked = web.Response(body=csv.decode("latin-1").encode("utf-16"), content_type="text/csv")
+    _, source, _ = await drafted(serve, "/r", lambda _: marked)
+    assert "encoding" not in endpoint(source), "the text says it"
+    [table] = source["tables"].values()
+    assert list(table["columns"]) == ["id", "name"]
 
 
 @pytest.mark.parametrize(

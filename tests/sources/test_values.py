@@ -32,7 +32,7 @@ FITS: list[tuple[str, str, Any]] = [
     ("string", '{"a": [1]}', '{"a": [1]}'), ("string", '""', ""), ("string", '"null"', "null"),
     ("int", "5", 5), ("int", '"5"', 5), ("int", '" 005 "', 5), ("int", "5.0", 5), ("int", '"5.0"', 5), ("int", "5e2", 500), ("int", "null", None),
     ("bigint", "9223372036854775807", 2**63 - 1), ("tinyint", "-128", -128),
-    ("double", "5", 5.0), ("double", '"1.5"', 1.5), ("double", '"-Infinity"', float("-inf")),
+    ("double", "5", 5.0), ("double", '"1.5"', 1.5), ("double", '"-Infinity"', float("-inf")), ("float", '"inf"', float("inf")),
     ("decimal(10,2)", "1.10", D("1.10")), ("decimal(10,2)", '"1.10"', D("1.10")), ("decimal(10,2)", "12.345", D("12.35")), ("decimal(4,2)", "5", D("5.00")),
     ("decimal(38,0)", "12345678901234567890123456789012345678", D("12345678901234567890123456789012345678")),
     ("boolean", "true", True), ("boolean", '"False"', False), ("boolean", "1", True), ("boolean", '"no"', False),
@@ -47,7 +47,7 @@ FITS: list[tuple[str, str, Any]] = [
 
 DOES_NOT: list[tuple[str, str]] = [
     ("int", '"abc"'), ("int", "5.5"), ("int", "true"), ("int", "2147483648"), ("int", '""'), ("int", '"1_000"'), ("int", '"0x10"'), ("int", "[1]"), ("int", "1e999"), ("int", '"null"'),
-    ("tinyint", "128"), ("double", '"x"'), ("double", "true"), ("double", '""'), ("decimal(4,2)", "100"), ("decimal(4,2)", "99.999"), ("decimal(4,2)", '"x"'),
+    ("tinyint", "128"), ("double", '"x"'), ("double", "true"), ("double", '""'), ("double", "1e400"), ("double", '"-1e400"'), ("float", "1e39"), ("float", '"1e39"'), ("array<float>", "[1e39]"), ("decimal(4,2)", "100"), ("decimal(4,2)", "99.999"), ("decimal(4,2)", '"x"'),
     ("boolean", "2"), ("boolean", '"maybe"'), ("date", '"31.12.2020"'), ("date", '"2021-02-29"'), ("date", "20200101"), ("timestamp", '"yesterday"'), ("timestamp", "1e30"), ("timestamp", "true"),
     ("array<int>", '["x"]'), ("array<int>", '"1"'), ("struct<a:int>", "[1]"), ("binary", '"%%"'),
 ]  # fmt: skip
@@ -99,6 +99,16 @@ def test_cells_follow_the_same_rules(kind: str, cell: str, value: Any) -> None:
     cells = pa.array([cell, None])
     batch = decoder.from_texts([cells], 2, meter=AccessMeter(), origin=ORIGIN)
     assert batch.to_pylist() == [{"c": value}, {"c": None}]
+
+
+@pytest.mark.parametrize(("kind", "cell"), [("double", "1e400"), ("double", "-1e400"), ("float", "1e39")])
+def test_a_number_too_large_is_a_bad_cell_and_an_infinite_one_is_none(kind: str, cell: str) -> None:
+    decoder = RecordDecoder([ColumnPlan(Field.of("c", kind), literal_path("c"))], "fail")
+    cells = pa.array(["-inf", "1.5", None])
+    batch = decoder.from_texts([cells], 3, meter=AccessMeter(), origin=ORIGIN)
+    assert batch.to_pylist() == [{"c": float("-inf")}, {"c": 1.5}, {"c": None}]
+    with pytest.raises(SourceError, match=f"column 'c' of record 2: '{cell}' is not a {kind}"):
+        decoder.from_texts([pa.array(["inf", cell])], 2, meter=AccessMeter(), origin=ORIGIN)
 
 
 def test_a_hexadecimal_cell_is_no_number() -> None:

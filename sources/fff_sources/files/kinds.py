@@ -8,35 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fff.schema import ArrowType
 from fff_sources.files import columnar
-from fff_sources.http.columnar import read_schema, spelled
+from fff_sources.http.columnar import places_among, read_schema
 from fff_sources.http.response import infer
 from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.streaming import Piece
+from fff_sources.http.response.text.cell_types import TYPES, all_are
 from fff_sources.http.response.text.csv_text import header_of, read_cells
 from fff_sources.http.spec import spec
-
-#: Tried in this order; a column has the first type whose pattern all its values match.
-_PATTERNS = {
-    "bigint": r"^-?(?:0|[1-9]\d{0,17})$",
-    "double": r"^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?$",
-    "boolean": r"^(?:true|false|True|False|TRUE|FALSE)$",
-    "date": r"^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$",
-    "timestamp": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d)$",
-    "timestamp_ntz": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?$",
-}
-_CASTS = {
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}  # what a pattern alone does not prove
 
 
 class FileColumns:
@@ -98,13 +82,13 @@ class CsvColumns:
             text, self._delimiter, names, names, before=self._rows, left_out=left_out, sound=sound
         )
         self._rows += table.num_rows
-        others = self._kinds.keys() - set(names)  # of these, one in another case is the same
+        known = {written: name for name, written in places_among(table.column_names, self._kinds).items()}
         for written, column in zip(table.column_names, table.columns, strict=True):
-            name = written if written in self._kinds else spelled(written, others) or written
-            values, kinds = column.drop_null(), self._kinds.setdefault(name, list(_PATTERNS))
+            name = known.get(written, written)
+            values, kinds = column.drop_null(), self._kinds.setdefault(name, list(TYPES))
             if len(values):
                 self._valued.add(name)
-                self._kinds[name] = [kind for kind in kinds if _all_are(values, kind)]
+                self._kinds[name] = [kind for kind in kinds if all_are(values, kind)]
 
     @property
     def is_bare_line(self) -> bool:
@@ -127,25 +111,3 @@ def common(sheets: Sequence[Mapping[str, str]]) -> dict[str, str]:
             name: kind if columns.get(name, kind) == kind else "string" for name, kind in sheet.items()
         }
     return columns
-
-
-def type_of_texts(values: Any) -> str:
-    """The type that texts have in common; `string` where there is none, or no value."""
-    kinds = [kind for kind in _PATTERNS if _all_are(values, kind)] if len(values) else []
-    return kinds[0] if kinds else "string"
-
-
-def _all_are(values: Any, kind: str) -> bool:
-    """Whether texts can all be read as a type."""
-    return pc.all(pc.match_substring_regex(values, _PATTERNS[kind])).as_py() and _holds(values, kind)
-
-
-def _holds(values: Any, kind: str) -> bool:
-    """Whether there are such dates: not a 31st of February."""
-    if kind not in _CASTS:
-        return True
-    try:
-        pc.cast(values, _CASTS[kind])
-    except pa.ArrowInvalid:
-        return False
-    return True

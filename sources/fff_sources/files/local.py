@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import csv
 import functools
 import glob
 import io
+import itertools
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -23,6 +24,7 @@ from fff.web.types import Response
 from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.streaming import Arriving, unpacked
+from fff_sources.http.response.text.csv_text import marked_encoding
 from fff_sources.http.shaping import NO_ZIP
 
 T = TypeVar("T")
@@ -50,9 +52,10 @@ _FORMATS = {
     ".ods": "excel",
 }
 _PACKED = (".gz", ".gzip", ".zip", ".zst")
-_DELIMITERS = ",\t;|"
+#: Of CSV, the likeliest first.
+DELIMITERS = ",\t;|"
 _LOOKED_AT = 2**16  # bytes from which a delimiter is told
-_LINES = 50
+_ROWS = 50
 _STARTS = 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with something in it, and with nothing
@@ -114,15 +117,30 @@ def _within(folder: Path) -> Iterator[str]:
 
 
 def delimiter_of(text: bytes) -> str:
-    """The delimiter that cuts the first lines of a CSV text into the most columns, equally many in each; else the comma."""
-    lines = text[:_LOOKED_AT].decode(encoding_of(text) or "utf-8", "replace").splitlines()
-    lines = lines[: max(1, min(_LINES, len(lines) - (len(text) > _LOOKED_AT)))]
-    best, most = ",", 1
-    for delimiter in _DELIMITERS:
-        widths = {len(cells) for cells in csv.reader(lines, delimiter=delimiter) if cells}
-        if len(widths) == 1 and (width := widths.pop()) > most:
-            best, most = delimiter, width
+    """The delimiter that cuts the first rows of a CSV text into the most columns, equally many in each or, where rows differ, in the header and most of them; else the comma."""
+    start, is_cut = decoded(text[:_LOOKED_AT]), len(text) > _LOOKED_AT
+    best, most = ",", (False, 0)
+    for delimiter in DELIMITERS:
+        # Rows end as the reader of CSV has it, who takes no form feed for an end and goes on within quotes.
+        rows = list(itertools.islice(csv.reader(io.StringIO(start, newline=""), delimiter=delimiter), _ROWS))
+        if is_cut and 1 < len(rows) < _ROWS:
+            rows.pop()  # of which there is more
+        widths = Counter(map(len, filter(None, rows)))
+        width = len(next(filter(None, rows), ()))
+        rank = len(widths) == 1, width
+        if width > 1 and 2 * widths[width] > widths.total() and rank > most:
+            best, most = delimiter, rank
     return best
+
+
+def header_line(text: bytes) -> str:
+    """The first line of a CSV text."""
+    return next(iter(decoded(text[:_LOOKED_AT]).lstrip("\r\n").splitlines()), "")
+
+
+def decoded(body: bytes) -> str:
+    """A text in the encoding that it says itself, or in UTF-8, whatever is none of it left out."""
+    return body.decode(marked_encoding(body) or "utf-8", "replace").removeprefix("\ufeff")
 
 
 class LocalFiles:
@@ -248,16 +266,11 @@ def _piped(path: str) -> bytes:
     return b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)
 
 
-def encoding_of(body: bytes) -> str | None:
-    """The encoding that a text says by how it begins, where that is not UTF-8."""
-    return "utf-16" if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
-
-
 def form_of(body: bytes) -> str:
     """What a text without a name is: parquet, arrow, json, ndjson, or else csv."""
     if body.startswith((PARQUET, ARROW_FILE, ARROW_STREAM)):
         return "parquet"
-    start = body.decode(encoding_of(body) or "utf-8-sig", "replace").lstrip()[:1].encode()
-    if start == b"[":
+    start = decoded(body).lstrip()[:1]
+    if start == "[":
         return "json"
-    return "ndjson" if start == b"{" else "csv"
+    return "ndjson" if start == "{" else "csv"

@@ -18,14 +18,15 @@ from fff.web.client import WebClient
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Document
 from fff_sources.files.local import (
+    DELIMITERS,
     LARGEST,
     STDIN,
     LocalFiles,
     delimiter_of,
-    encoding_of,
     expanded,
     form_of,
     format_of_name,
+    header_line,
 )
 from fff_sources.files.source import FilesSource
 from fff_sources.files.spec import FilesSpec, FileTable
@@ -57,6 +58,7 @@ class NamedFiles:
         self._client = client
         self._places: dict[str, str] = {}  # of tables
         self._with_header: set[str] = set()  # the tables whose first line has the names of columns
+        self._uncut: dict[str, str] = {}  # what is to be said of tables of one column that may have several
         # Of tables that have been looked into, as they are read by now.
         self._files: dict[str, FilesSource] = {}
         self._by_columns: dict[tuple[str, tuple[Field, ...]], FilesSource] = {}  # and as they were
@@ -151,8 +153,6 @@ class NamedFiles:
                 form = _form_told(start, form)
             if form == "csv":
                 declared = declared.model_copy(update={"delimiter": self._delimiter(name, files, start)})
-            if form != "parquet":
-                declared = declared.model_copy(update={"encoding": encoding_of(start)})
         declared = declared.model_copy(update={"format": form})
         if form in ("csv", "tsv", "excel"):
             self._with_header.add(name)
@@ -179,9 +179,14 @@ class NamedFiles:
         for file in files:
             if file != files[0]:
                 start = LocalFiles(self.name, name, LARGEST).start(file)
-            delimiter = delimiter_of(start)
-            if delimiter in start.partition(b"\n")[0].decode(encoding_of(start) or "utf-8", "replace"):
+            delimiter, header = delimiter_of(start), header_line(start)
+            if delimiter in header:
                 told.setdefault(delimiter, Path(file).name)
+            elif other := next((one for one in DELIMITERS if one in header), None):
+                self._uncut[name] = (
+                    f"{Path(file).name} was read as one column: its first line has {other!r}, by which most of its rows "
+                    "have another number of cells; where that is its delimiter, a spec can say so (delimiter)"
+                )
         if len(told) > 1:
             shown = " and ".join(f"{delimiter!r} ({file})" for delimiter, file in told.items())
             hint = "read each by itself, and UNION ALL them"
@@ -201,6 +206,8 @@ class NamedFiles:
                 f"{table.full_name}: its first line was taken for the names of columns, and is all numbers ({names}): "
                 "if that is a row, put a line of names before it"
             )
+        if (uncut := self._uncut.get(table.name)) is not None:
+            meter.warn(f"{table.full_name}: {uncut}")
         async with contextlib.aclosing(
             source.scan(table, method, columns, meter=meter, window=window)
         ) as pages:

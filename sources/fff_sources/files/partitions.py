@@ -12,7 +12,7 @@ import pyarrow as pa
 from fff.quals import Quals
 from fff.schema import Field
 from fff_sources.files.columnar import excludes
-from fff_sources.files.kinds import type_of_texts
+from fff_sources.http.response.text.cell_types import type_of_texts
 from fff_sources.http.response.values import from_text
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"

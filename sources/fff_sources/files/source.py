@@ -68,6 +68,9 @@ class FilesSource(HttpSource):
         self._plain = context.secrets(escape=partial(quote, safe=":/"))
         self._folder = context.document.folder
         self._kept: dict[str, Response] = {}  # first files, by table
+        self._looked_at: dict[
+            str, list[bytes]
+        ] = {}  # the marks of files whose every cell was looked at, by table
         self._unknown: dict[str, dict[str, ArrowType]] = {}  # columns that stay out, by table
         for name, table in declared.tables.items():
             declared_columns = {
@@ -83,6 +86,8 @@ class FilesSource(HttpSource):
         for name in self.without_columns(names):
             table = self._declared.tables[name]
             folders = types_of([texts for _, texts in self._folders(name)])
+            if all(is_local(url, self._base) for url in self._urls(name)):
+                self._looked_at[name] = self._marks(name)
             found = await self._columns_of(self._planned[name], table, meter)
             columns = {one: kind for one, kind in found.items() if spelled(one, folders) is None} | folders
             places = zip(distinct_names(columns), columns.items(), strict=True)
@@ -103,6 +108,8 @@ class FilesSource(HttpSource):
         planned = self._planned[table.name]
         for name, kind in self._unknown.get(table.name, {}).items():
             meter.warn(f"{table.full_name}: the column {name} is left out: SQL has no type for {kind}")
+        if planned.found and self._looked_at.get(table.name) == self._marks(table.name):
+            planned = replace(planned, found=False, readers={}, readings={})
         every = self._values_of(planned.table)
         wanted = [one for one in every if may_hold(one[1], table.quals)]
         fields = [field for column in columns if (field := planned.table.column(column)) is not None]
@@ -159,7 +166,8 @@ class FilesSource(HttpSource):
         changed = copy.copy(self)
         changed._planned = dict(self._planned)  # noqa: SLF001 - of the same class
         kinds = {one.name: "string" if one in other else one.type for one in fields}
-        places = {column: (kind, literal_path(column)) for column, kind in kinds.items()}
+        paths = self._planned[name].paths
+        places = {column: (kind, paths[column]) for column, kind in kinds.items()}
         changed._have(name, table, places, folders)  # noqa: SLF001
         return changed
 
@@ -184,6 +192,8 @@ class FilesSource(HttpSource):
                 sendable={
                     column: columnar.operators_for(arrow_type(columns[column][0])) for column in pushed
                 },
+                # Another file, or the same one later, may have cells of another kind.
+                found=table.columns is None and format_of(table) in ("csv", "tsv"),
             )
         )
 
@@ -354,15 +364,19 @@ class FilesSource(HttpSource):
 
         Raises SecretError.
         """
-        marks = [super().fingerprint(table)]
-        for place in self._urls(table.name):
-            if place == STDIN:
-                marks.append(os.urandom(16))
-            elif is_local(place, self._base):
+        marks = [super().fingerprint(table), *self._marks(table.name)]
+        marks += [os.urandom(16) for place in self._urls(table.name) if place == STDIN]
+        return hashlib.blake2b(b"\0".join(marks), digest_size=32).digest()
+
+    def _marks(self, name: str) -> list[bytes]:
+        """What tells the files of this machine from what they may become; standard input stays as it is."""
+        marks = []
+        for place in self._urls(name):
+            if place != STDIN and is_local(place, self._base):
                 with contextlib.suppress(OSError):
                     about = Path(place).stat()
                     marks.append(f"{place} {about.st_size} {about.st_mtime_ns} {about.st_ino}".encode())
-        return hashlib.blake2b(b"\0".join(marks), digest_size=32).digest()
+        return marks
 
     def _one(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -23,6 +23,20 @@ _ROWS = 2**12  # that are looked at together
 def spelled(name: str, names: Collection[str]) -> str | None:
     """How a column is written among others: exactly so or, as SQL compares names, in another case; None if not there."""
     return name if name in names else next((one for one in names if one.lower() == name.lower()), None)
+
+
+def places_among(header: Collection[str], names: Iterable[str]) -> dict[str, str]:
+    """How columns are written in a header, each another: exactly so or, of what is left over, in another case."""
+    written = set(header)
+    places = {name: name for name in names if name in written}
+    left: dict[str, list[str]] = {}
+    for one in header:
+        if one not in places:
+            left.setdefault(one.lower(), []).append(one)
+    for name in names:
+        if name not in places and (alike := left.get(name.lower())):
+            places[name] = alike.pop(0)
+    return places
 
 
 def read_alone(schema: pa.Schema, places: Collection[int]) -> list[str] | None:

@@ -16,7 +16,7 @@ from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
 from fff_sources.http.response.streaming import GZIP
-from fff_sources.http.response.text.csv_text import BEHIND_A_QUOTE
+from fff_sources.http.response.text.csv_text import BEHIND_A_QUOTE, marked_encoding
 from fff_sources.http.response.text.others import begins_like_html, is_json, is_xml
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
@@ -137,9 +137,10 @@ def diagnosis(
         )
     if body.startswith(GZIP):
         return "it is compressed, and does not say so", "declare it in the endpoint: decode: gzip"
-    if form in ("json", "ndjson", "csv") and encoding is None and not _is_utf8(body):
+    named = marked_encoding(body) or "utf-8"
+    if form in ("json", "ndjson", "csv") and encoding is None and not _is_in(body, named):
         return (
-            "it is not in UTF-8",
+            f"it is not in {named.upper()}",
             f"declare the encoding {place}: encoding: latin-1 (or windows-1252, utf-16, …)",
         )
     if form == "csv" and is_json(body):
@@ -199,9 +200,9 @@ def _is_read_by_python(body: bytes, form: str) -> bool:
     return True
 
 
-def _is_utf8(body: bytes) -> bool:
+def _is_in(body: bytes, encoding: str) -> bool:
     try:
-        body.decode("utf-8-sig")
+        body.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True

@@ -184,8 +184,10 @@ class Exchange:
                 planned.spec.on_bad_record,
                 frozenset((*(access.keys if filled else access.keys[: access.shared]), *access.variant)),
                 _members(planned, access, columns),
+                found=planned.found,
             )
-            reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder)
+            every = [path.steps[0].name for path in planned.paths.values() if path.steps]
+            reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder, every)
         return reader
 
     async def ask(

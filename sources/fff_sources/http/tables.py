@@ -117,6 +117,7 @@ class PlannedTable(Struct, frozen=True, eq=False, dict=True):
     spec: spec.TableSpec
     paths: Mapping[str, JsonPath]  # column -> place in a record
     declared: bool = True  # whether a spec says where the columns are, and not the table's first page
+    found: bool = False  # whether the types of cells are those of the texts that were looked at
     readers: dict[tuple[str, tuple[str, ...], bool], BodyDecoder] = field(default_factory=dict)
     #: Kept for `fetch`, by the same names: its `Reading`s of one key each, to be had again for another.
     readings: dict[tuple[str, tuple[str, ...], bool], Any] = field(default_factory=dict)
@@ -144,6 +145,7 @@ class DiscoveredTable(Struct, frozen=True):
     description: str = ""
     sendable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name -> operators beside the keys
     sortable: Collection[str] = ()  # columns that scans can be sorted by, both ways
+    found: bool = False  # whether the types of cells are those of the texts that were looked at
 
     def planned(self, source: str, *, max_in_flight: int) -> PlannedTable:
         """The table with all its access methods."""
@@ -165,7 +167,8 @@ class DiscoveredTable(Struct, frozen=True):
             sortable=tuple(by for name in self.sortable for by in (name, f"-{name}")),
         )
         rules = spec.TableSpec(on_bad_record=self.on_bad_record)
-        return PlannedTable(table, rules, {name: path for name, (_, path) in self.columns.items()})
+        paths = {name: path for name, (_, path) in self.columns.items()}
+        return PlannedTable(table, rules, paths, found=self.found)
 
     def _key_column(self, name: str, *, is_key: bool) -> KeyColumn:
         """What requests can be told of a column: as a key, and in the source's language beside keys."""

@@ -23,7 +23,7 @@ from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.response.streaming import GZIP
-from fff_sources.http.response.text.csv_text import charset_of
+from fff_sources.http.response.text.csv_text import charset_of, marked_encoding
 from fff_sources.http.shaping import MalformedMarkupError, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.load import known_types
@@ -153,7 +153,7 @@ def _encoding(response: Response, form: str) -> str | None:
     if form in ("parquet", "xml") or charset_of(response.headers) is not None:
         return None
     try:
-        response.body.decode("utf-8-sig")
+        response.body.decode(marked_encoding(response.body) or "utf-8")
     except UnicodeDecodeError:
         return "windows-1252"
     return None

@@ -16,7 +16,7 @@ from fff.schema import distinct_names, in_nearest
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
-from fff_sources.http.columnar import read_columns, read_schema, spelled
+from fff_sources.http.columnar import places_among, read_columns, read_schema, spelled
 from fff_sources.http.diagnosis import Explained, NoRecordsError
 from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
@@ -146,11 +146,13 @@ class BodyDecoder:
     Args:
         form: the format and the place of the records.
         decoder: what to read out of each record.
+        every: the columns of the table in a header, those that are not read among them.
     """
 
-    def __init__(self, form: BodyFormat, decoder: RecordDecoder) -> None:
+    def __init__(self, form: BodyFormat, decoder: RecordDecoder, every: Sequence[str] = ()) -> None:
         self._form = form
         self._decoder = decoder
+        self._every = every
         lists = (one for one in decoder.columns if pa.types.is_list(one.field.arrow))
         self._listed = [one.path for one in lists if one.path.steps]
         odd = form.columnar or form.headed or form.entries or form.explode
@@ -439,9 +441,10 @@ class BodyDecoder:
         sound: bool,
     ) -> Iterator[DecodedBlock]:
         header = header_of(body, self._form.delimiter)
-        written = ((column.field.name, column.path.steps[0].name) for column in self._decoder.columns)
-        places = [(name, spelled(place, header) or place) for name, place in written]
-        known = {place for name, place in places if name in fill and place not in header}
+        written = [(column.field.name, column.path.steps[0].name) for column in self._decoder.columns]
+        there = places_among(header, dict.fromkeys((*self._every, *(place for _, place in written))))
+        places = [(name, there.get(place, place)) for name, place in written]
+        known = {place for name, place in written if name in fill and place not in there}
         names = [place for _, place in places if place not in known]
         missing = [name for name in names if name not in header]
         if missing:

@@ -9,6 +9,7 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fff.schema import ArrowType, Field
 from fff.structs import Struct
@@ -177,6 +178,8 @@ def plain_array(items: list[Any], kind: ArrowType, *, as_text: bool) -> Array | 
     try:
         if as_text:
             return values.cast_texts(pa.array(items, pa.string()), kind)
-        return pa.array(items, kind)
+        array = pa.array(items, kind)
     except values.ARROW_ERRORS:
         return None
+    # JSON has no infinite numbers: one was too large for the type.
+    return None if pa.types.is_float32(kind) and pc.any(pc.is_inf(array)).as_py() else array

@@ -17,6 +17,9 @@ from fff_sources.http.response.text.csv_text import header_of, is_bare_line
 
 T = TypeVar("T")
 
+_HELD = 2**53  # up to which a double holds every whole number
+_LONG = "bigint beyond what a double holds"
+
 
 def columns_of(form: BodyFormat, body: BodyDecoder, response: Response) -> dict[str, str]:
     """Column names and Spark SQL types, in the order the source writes them; empty where there are no records.
@@ -80,14 +83,21 @@ def _kind(value: Raw) -> str:
         return "boolean"
     if opening in '"{[':
         return "string"
-    number = decode(value)
-    if isinstance(number, int):
-        return "bigint" if -(2**63) <= number < 2**63 else "string"  # no double has all of its digits
-    return "double"
+    try:
+        number = decode(value)
+    except MalformedJSON:  # no double is so large
+        return "string"
+    if not isinstance(number, int):
+        return "double"
+    if abs(number) <= _HELD:
+        return "bigint"
+    return _LONG if -(2**63) <= number < 2**63 else "string"
 
 
 def _common(kinds: Iterable[str]) -> str:
     types = set(kinds)
+    if types and types <= {"bigint", _LONG}:
+        return "bigint"
     if len(types) == 1:
         return types.pop()
     return "double" if types == {"bigint", "double"} else "string"

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from fff.errors import SourceError
-from fff.schema import ArrowType
+from fff.schema import ArrowType, spark_type
 from fff.stats import AccessMeter
 from fff.structs import Struct, field
 from fff.structs import field as struct_field
@@ -45,6 +45,7 @@ from fff_sources.http.response.json import (
 )
 from fff_sources.http.response.jsonpath import Envelope, JsonPath, first, kind_of
 from fff_sources.http.response.members import Members, arrays_in, has_member
+from fff_sources.http.response.text.cell_types import strangers
 
 OnBad = Literal["fail", "null", "skip"]
 
@@ -92,6 +93,8 @@ class RecordDecoder:
         on_bad: what becomes of a record that does not fit.
         filled: columns that take the value asked for when a record does not have them.
         members: tells records from other objects; None: all are records.
+        found: whether the types of columns are those that other texts had, and nobody declares them: a text
+            that loses something as such a value does not fit.
     """
 
     def __init__(
@@ -100,12 +103,15 @@ class RecordDecoder:
         on_bad: OnBad,
         filled: frozenset[str] = frozenset(),
         members: Members | None = None,
+        *,
+        found: bool = False,
     ) -> None:
         self.columns = tuple(columns)
         self.filled = filled
         self._declared = frozenset(column.field.name for column in self.columns) - filled
         self.members = members
         self._on_bad = on_bad
+        self._found = found
         self._filled = frozenset(i for i, column in enumerate(self.columns) if column.field.name in filled)
         cut = any(column.path.pattern is not None for column in self.columns)
         self._fast = None if cut else fast_reader(self.columns, self._filled)
@@ -242,6 +248,8 @@ class RecordDecoder:
         read = [
             _Column([(fill or {})[plan.field.name]] * count)
             if cells is None
+            else _texts_as_found(cells, plan.field.arrow)
+            if self._found
             else _texts(cells, plan.field.arrow, plan.path.pattern)
             for plan, cells in zip(self.columns, columns, strict=True)
         ]
@@ -406,6 +414,26 @@ def _stranger(record: bytes, origin: Origin) -> str:
     arrays = list(islice(arrays_in(decode(record, type=dict[str, Any])), 1))
     inside = f" (an array: {origin.redact(arrays[0])!r})" if arrays else ""
     return values.shown(text) + inside
+
+
+def _texts_as_found(cells: Array, kind: ArrowType) -> _Column:
+    """Texts in the type that others had, unless they lose something by it."""
+    strange = strangers(cells, kind)
+    if not strange:
+        return _texts(cells, kind)
+    texts = cells.to_pylist()
+    bad = {}
+    for row in strange:
+        text, texts[row] = texts[row], None
+        says = f"loses something as a {spark_type(kind)}, the type that was found for the column"
+        try:
+            values.from_text(text, kind)
+        except ValueError as error:
+            says = str(error)
+        bad[row] = f"{values.shown(text)!r} {says}"
+    column = _texts(pa.array(texts, pa.string()), kind)
+    column.bad |= bad
+    return column
 
 
 def _texts(cells: Array, kind: ArrowType, pattern: re.Pattern[str] | None = None) -> _Column:

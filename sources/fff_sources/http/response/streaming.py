@@ -20,7 +20,13 @@ from fff.structs import Struct
 from fff.web.types import Response
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.text.csv_quotes import enclose_cells
-from fff_sources.http.response.text.csv_text import charset_of, head_of, newlines, uncommented
+from fff_sources.http.response.text.csv_text import (
+    charset_of,
+    head_of,
+    marked_encoding,
+    newlines,
+    uncommented,
+)
 
 #: What gzip files begin with.
 GZIP = b"\x1f\x8b"
@@ -182,6 +188,16 @@ class Arriving:
 
     def _cut(self) -> Piece | None:
         """The whole lines at the beginning of what waits; None where there is none."""
+        if not self._handed and self._encoding is None:
+            data = self._first(self._waits)
+            mark = marked_encoding(data)
+            if mark not in (None, "utf-8"):
+                self._linear = False
+                return None
+            if mark is not None and not self._csv:
+                # Each piece must begin with the mark, as pieces of CSV do with the header that has it.
+                self._header = self._head = codecs.BOM_UTF8
+                self._let_go(data, len(self._header), 0)
         if self._csv and not self._header:
             data = self._first(self._waits)
             head = head_of(data, self._comment, self._skip_rows)
@@ -189,6 +205,8 @@ class Arriving:
                 return None
             self._header, self._head = data[: head[0]], data[: head[1]]
             self._let_go(data, head[1], 1)
+            if not self._waits:
+                return None
         for size in (4 * PIECE, self._waits):
             data = self._first(size)
             if self._csv and not self._encloses_cells(data):

@@ -11,6 +11,7 @@ import base64
 import binascii
 import datetime as dt
 import decimal
+import math
 import re
 from typing import Any, TypeAlias
 
@@ -27,6 +28,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _FLOAT_WORDS = frozenset({"nan", "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity"})
+_FLOAT_WIDTH, _BEYOND_FLOAT = 32, 2.0**128 - 2.0**103  # bits of a float; from here on it would be infinite
 _MILLISECONDS = 100_000_000_000  # a numeric time above this counts milliseconds, below it seconds
 _EXACT = decimal.Context(prec=80, rounding=decimal.ROUND_HALF_UP)
 _UTC = dt.UTC
@@ -67,7 +69,7 @@ def from_text(text: str, kind: ArrowType) -> Any:
         if pa.types.is_integer(kind):
             return _integer(word, kind)
         if pa.types.is_floating(kind):
-            return _floating(word)
+            return _floating(word, kind)
         if pa.types.is_decimal(kind):
             return _decimal(word, kind)
         if pa.types.is_boolean(kind):
@@ -138,10 +140,14 @@ def _integer(text: str, kind: ArrowType) -> int:
     return value
 
 
-def _floating(text: str) -> float:
-    if _NUMBER.fullmatch(text) is None and text.lower() not in _FLOAT_WORDS:
+def _floating(text: str, kind: ArrowType) -> float:
+    if text.lower() in _FLOAT_WORDS:
+        return float(text)
+    if _NUMBER.fullmatch(text) is None:
         raise ValueError("not a number")
-    return float(text)
+    if abs(number := float(text)) >= (_BEYOND_FLOAT if kind.bit_width == _FLOAT_WIDTH else math.inf):
+        raise ValueError("out of range")
+    return number
 
 
 def _decimal(text: str, kind: ArrowType) -> decimal.Decimal:
@@ -196,14 +202,25 @@ def cast_texts(texts: Array, kind: ArrowType) -> Array | None:
     if pa.types.is_integer(kind) and _may_be_hexadecimal(texts):
         return None  # Arrow reads it
     try:
-        return texts.cast(kind)
+        array = texts.cast(kind)
     except ARROW_ERRORS:
         if not pa.types.is_timestamp(kind) or kind.tz is None:
             return None
+    else:
+        return None if is_beyond(array, texts) else array
     try:  # times without a zone are UTC
         return pc.assume_timezone(texts.cast(pa.timestamp("us")), "UTC")
     except ARROW_ERRORS:
         return None
+
+
+def is_beyond(array: Array, texts: Array) -> bool:
+    """Whether a number, and no word, became infinite."""
+    if not pa.types.is_floating(array.type):
+        return False
+    numbers = texts.filter(pc.is_inf(array))
+    beyond: bool = pc.any(pc.match_substring_regex(numbers, r"\d")).as_py()
+    return bool(beyond)
 
 
 def _may_be_hexadecimal(texts: Array) -> bool:

@@ -28,6 +28,14 @@ _SHOWN = 200  # bytes of a row
 #: What is said of a row whose cells are no CSV.
 BEHIND_A_QUOTE = "text behind a closing quote"
 RAGGED = "more or fewer cells than the header"
+#: What texts begin with to say their encoding, the longer ones first.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _LINE_END = re.compile(rb"[\r\n]")
 _ROW = re.compile(r"Row #(\d+)")  # in what the reader says of a row
 #: The row of USGS RDB that tells the width and type of every column.
@@ -258,6 +266,13 @@ def _rows(text: bytes, comment: bytes | None) -> Iterator[int]:
 def newlines(data: bytes, count: int = -1) -> int:
     """How many lines end in the first bytes. `bytes.count` takes ten times as long."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, count) == ord("\n")))
+
+
+def marked_encoding(body: bytes) -> str | None:
+    """The encoding that a text says by the mark it begins with."""
+    if not body.startswith(tuple(_MARKS)):  # as nearly all
+        return None
+    return next(name for mark, name in _MARKS.items() if body.startswith(mark))
 
 
 def charset_of(headers: Mapping[str, str]) -> str | None:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from fff.web.types import Response
 from fff_sources.http.response.json import encode
-from fff_sources.http.response.text.csv_text import charset_of, uncommented
+from fff_sources.http.response.text.csv_text import charset_of, marked_encoding, uncommented
 
 #: Formats that are read as JSON.
 MARKUP = frozenset({"xml", "html_table"})
@@ -17,19 +17,21 @@ _NULL = 200  # bytes in which null may stand
 def text_of(answer: Response, form: str, encoding: str | None, comment: str | None) -> bytes:
     """The body of an answer in a format, without lines of CSV that begin with the comment's mark.
 
-    `encoding`: whatever the answer says of itself. Raises UnicodeDecodeError, MalformedMarkupError.
+    `encoding`: whatever the answer says of itself; its mark says more than its headers.
+    Raises UnicodeDecodeError, MalformedMarkupError.
     """
     body = answer.body
     if is_blank(body):
         return b""
-    charset = encoding or charset_of(answer.headers)
-    if charset is not None:
+    marked = None if encoding else marked_encoding(body)
+    charset = encoding or marked or charset_of(answer.headers)
+    if marked == "utf-8":
+        body = body[len(codecs.BOM_UTF8) :]
+    elif charset is not None:
         text = body.decode(charset)
         if form == "xml":  # what the document says of its own encoding no longer holds
             return _xml(text)
         body = text.removeprefix("\ufeff").encode()
-    elif body.startswith(codecs.BOM_UTF8):
-        body = body[3:]
     if form == "xml":
         return _xml(body)
     if form == "html_table":
