@@ -17,6 +17,7 @@ from fff.web.types import Response
 from fff_sources.files import kinds, local
 from fff_sources.http.response import infer, streaming
 from fff_sources.http.response.json import Raw
+from fff_sources.http.response.text.csv_text import charset_of
 from tests.sources.arriving import dribbling
 from tests.sources.discovering import types
 from tests.sources.local import rows
@@ -85,6 +86,13 @@ async def test_a_mark_says_more_than_the_header_of_an_answer(
             f"columns: {{n: int, word: string}}, scan: {{endpoint: {{path: r, format: {form}, {selector}}}}}}}}}}}}}}}"
         )
         assert await read(spec).scan("t") == found
+
+
+@pytest.mark.parametrize(
+    "charset", ["base64", "rot13", "punycode", "idna", "undefined", "unicode_escape", "klingon"]
+)
+def test_what_is_no_encoding_of_text_is_none_of_an_answer(charset: str) -> None:
+    assert charset_of({"content-type": f"text/csv; charset={charset}"}) is None
 
 
 async def test_a_text_cut_in_the_encoding_that_it_says_is_told_as_that(tmp_path: Path) -> None:

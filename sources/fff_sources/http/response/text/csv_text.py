@@ -280,6 +280,10 @@ def charset_of(headers: Mapping[str, str]) -> str | None:
     return _charset(headers.get("content-type", ""))
 
 
+#: What Python takes for encodings, and no server means.
+_OF_PYTHON = frozenset({"unicode-escape", "raw-unicode-escape", "punycode", "idna"})
+
+
 @lru_cache(maxsize=256)
 def _charset(kind: str) -> str | None:
     if "charset" not in kind.lower():
@@ -289,7 +293,8 @@ def _charset(kind: str) -> str | None:
         if name.lower() == "charset":
             try:
                 known = codecs.lookup(text.strip("\"' ")).name
-            except LookupError:
+                "a".encode(known)  # which those that make bytes of bytes do not, such as base64
+            except (LookupError, UnicodeError):
                 return None
-            return None if known in ("utf-8", "ascii") else known
+            return None if known in ("utf-8", "ascii") or known in _OF_PYTHON else known
     return None
