@@ -266,7 +266,8 @@ class Connection:
 
         Arguments and errors: those of `sql`.
         """
-        show_stream(self.stream(sql, params, interval=interval, **options))
+        with self.stream(sql, params, interval=interval, **options) as stream:  # an error keeps hold of it
+            show_stream(stream)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the program's own tables."""
