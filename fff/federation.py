@@ -71,7 +71,8 @@ class Federation:
         self._cache = cache
         self._history = history or TableHistory()
         self._java = java
-        self._store = AccessStore(keep=keep, disk=cache, max_age=max_age)
+        redact = str if client is None else client.redactor.text
+        self._store = AccessStore(keep=keep, disk=cache, max_age=max_age, redact=redact)
         self._memory = Memory()  # what statements taught about routing, for those that follow
         self._asked: dict[str, list[Inquiry]] = {}  # for statements that have not run yet
 

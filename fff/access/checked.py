@@ -1,7 +1,7 @@
-"""A source whose answers to lookups are checked: rows of other keys alone are no answer to the keys that were asked for.
+"""A source whose answers are checked: pages are in the columns that were asked for, whatever it raises is a source's error.
 
-Nor are the same rows whatever the keys, a few of which happen to be right: the source does not look at the key then, and
-gives the beginning of a list, say.
+Of lookups, rows of other keys alone are no answer to the keys that were asked for. Nor are the same rows whatever the
+keys, a few of which happen to be right: the source does not look at the key then, and gives the beginning of a list.
 
 Below whatever keeps or shares answers, which sees no more than the rows of the keys that it wants.
 """
@@ -9,16 +9,20 @@ Below whatever keeps or shares answers, which sees no more than the rows of the 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 
 from fff.access.key_index import having
+from fff.budget import BudgetExhausted
 from fff.catalog import Cacheable, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.catalog.foreign import error_line, is_told_to_end
 from fff.display.counts import counted
+from fff.errors import FFFError, InvariantError, SourceError
 from fff.stats import AccessMeter
+from fff.structs import replace
 
 if TYPE_CHECKING:
     from fff.access.disk.policy import RowCache
@@ -29,35 +33,42 @@ def open_source(
     adapter: SourceAdapter,
     disk: RowCache | None,
     aged: Callable[[float], None] = lambda _: None,
+    *,
+    redact: Callable[[str], str] = str,
 ) -> SourceAdapter:
     """What whoever shares a table reads it from: a source whose answers are checked, with what earlier runs have kept of it.
 
     What a proxy says is no answer of the source, and kept by no run. `aged` is told how old is what comes from disk.
+    `redact` takes secrets out of what adapters raise.
     """
-    source: SourceAdapter = CheckedSource(table, adapter)
+    source: SourceAdapter = CheckedSource(table, adapter, redact)
     if disk is not None and isinstance(adapter, Cacheable):
         source = disk.beside(source, table, adapter, aged) or source
     return source if table.proxied is None else table.proxied(source)
 
 
 class CheckedSource:
-    """A source as it is, but for lookups answered with rows that nobody asked for and none that was.
+    """A source as it is, but for pages in other columns, errors of other kinds, and lookups answered with strays alone.
 
     Implements `SourceAdapter`.
     """
 
-    def __init__(self, table: Table, adapter: SourceAdapter) -> None:
+    def __init__(self, table: Table, adapter: SourceAdapter, redact: Callable[[str], str] = str) -> None:
         self.name = adapter.name
         self.tables = (table,)
         self._adapter = adapter
+        self._redact = redact
         self._prompt = adapter if isinstance(adapter, Prompt) else None
+        self._schemas: dict[tuple[str, ...], pa.Schema] = {}
         self._mixed: dict[str, _Mixed] = {}  # by access method: the last answer of right rows and strays
 
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
-    ) -> AsyncIterator[Page]:
+    ) -> AsyncGenerator[Page]:
         """As the source answers."""
-        return self._adapter.scan(table, method, columns, meter=meter, window=window)
+        return self._pages(
+            columns, lambda: self._adapter.scan(table, method, columns, meter=meter, window=window)
+        )
 
     async def lookup(
         self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
@@ -66,7 +77,7 @@ class CheckedSource:
 
         Beside right rows strays change nothing (P25).
         """
-        pages = self._adapter.lookup(table, method, columns, keys, meter=meter)
+        pages = self._pages(columns, lambda: self._adapter.lookup(table, method, columns, keys, meter=meter))
         async with aclosing(_checked(_Strays(method, columns, keys, self._mixed), (), pages)) as checked:
             async for page in checked:
                 yield page
@@ -77,13 +88,71 @@ class CheckedSource:
         """As `lookup`, without a generator where one answer is all."""
         if self._prompt is None:
             return (), self.lookup(table, method, columns, keys, meter=meter)
-        pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
+        with self._border():
+            pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
+        pages = [self._shaped(page, columns) for page in pages]
         strays = _Strays(method, columns, keys, self._mixed)
         if rest is not None:
-            return (), _checked(strays, pages, rest)
+            following = rest
+            return (), _checked(strays, pages, self._pages(columns, lambda: following))
         for page in pages:
             strays.see(page)
         return [*pages, *strays.page()], None
+
+    async def _pages(
+        self, columns: Sequence[str], ask: Callable[[], AsyncIterator[Page]]
+    ) -> AsyncGenerator[Page]:
+        """What the source gives, page by page."""
+        with self._border():
+            pages = cast("AsyncGenerator[Page]", ask())
+        if not hasattr(pages, "aclose"):
+            raise self._wrong(f"gave {type(pages).__name__}, not an asynchronous generator of pages")
+        async with aclosing(pages):
+            while True:
+                try:
+                    with self._border():
+                        page = await anext(pages)
+                except StopAsyncIteration:
+                    break
+                yield self._shaped(page, columns)
+
+    @contextmanager
+    def _border(self) -> Iterator[None]:
+        """What goes wrong here comes out as an error of a source, unless it is told already, or none of the source's."""
+        try:
+            yield
+        except (FFFError, BudgetExhausted, InvariantError, MemoryError, StopAsyncIteration):
+            raise
+        except BaseException as error:
+            if is_told_to_end(error):
+                raise
+            raise self._wrong(f"raised {self._redact(error_line(error))}") from error
+
+    def _wrong(self, what: str) -> SourceError:
+        hint = "that is for whoever wrote the adapter to mend"
+        return SourceError(f"its adapter {what}", source=self.name, table=self.tables[0].name, hint=hint)
+
+    def _shaped(self, page: Page, columns: Sequence[str]) -> Page:
+        """The page in the columns that were asked for, in their order; raises SourceError where it has others."""
+        if not isinstance(page, Page) or not isinstance(page.rows, pa.RecordBatch):
+            given = type(getattr(page, "rows", page)).__name__
+            raise self._wrong(f"gave {given}, not a page of a record batch")
+        wanted = self._schemas.get(tuple(columns)) or self._schema(tuple(columns))
+        if page.rows.schema.equals(wanted):  # mostly: all that a page costs
+            return page
+        names = page.rows.schema.names
+        if lacking := [name for name in columns if names.count(name) != 1]:
+            raise self._wrong(f"gave the columns {', '.join(names) or 'none'}, and {lacking[0]} is asked for")
+        rows = page.rows.select(list(columns))
+        for field, kind in zip(wanted, rows.schema.types, strict=True):
+            if kind != field.type:
+                raise self._wrong(f"gave the column {field.name} as {kind}: it is declared as {field.type}")
+        return replace(page, rows=rows)
+
+    def _schema(self, columns: tuple[str, ...]) -> pa.Schema:
+        fields = map(self.tables[0].column, columns)
+        self._schemas[columns] = pa.schema([(field.name, field.arrow) for field in fields if field])
+        return self._schemas[columns]
 
     async def close(self) -> None:
         """Nothing of its own to release."""

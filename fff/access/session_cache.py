@@ -53,6 +53,7 @@ class AccessStore:
         max_age: seconds after which what was begun to be read is not used by statements that begin then, or
             fewer where a source's spec says how long its answers count as fresh; None: it is, however old.
         clock: seconds.
+        redact: takes secrets out of what adapters raise.
     """
 
     def __init__(
@@ -63,8 +64,10 @@ class AccessStore:
         disk: RowCache | None = None,
         max_age: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.keep = keep
+        self.redact = redact
         self.disk = disk
         self.limit = limit
         self._max_age = max_age
@@ -165,7 +168,7 @@ class AccessStore:
         columns = tuple(every if self.keep and whole else [name for name in every if name in wanted])
 
         def opened(some: Quals) -> SourceAdapter:
-            return open_source(replace(table, quals=some), use.adapter, self.disk, aged)
+            return open_source(replace(table, quals=some), use.adapter, self.disk, aged, redact=self.redact)
 
         def aged(seconds: float) -> None:
             """What comes from disk was read so long ago, and not just now."""
@@ -233,7 +236,7 @@ class Lease:
     def __init__(self, store: AccessStore) -> None:
         self._store = store
         self._buffers: dict[str, tuple[TableBuffer, set[int]]] = {}
-        self.disk = store.disk
+        self.disk, self.redact = store.disk, store.redact
         self.asked: dict[tuple[str, str], set[Key]] = {}  # by table and lookup
 
     def take(self, buffer: TableBuffer, blocks: set[int]) -> None:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from typing import Literal, cast
 
 from fff.catalog import Page
-from fff.errors import SourceError
+from fff.catalog.foreign import is_told_to_end
 from fff.stats import Misgivings
 
 #: What a reading and each of its pages cost beside the values, in bytes, as measured.
@@ -163,9 +163,9 @@ class SharedPages:
                     self._changed(self)
                     self._tell()
             self._over("ended", None)
-        except SourceError as error:
-            self._over("failed", error)
-        except Exception as error:  # noqa: BLE001 - raised again for every reader
+        except BaseException as error:
+            if is_told_to_end(error):
+                raise
             self._over("failed", error)
 
     def _over(self, state: Literal["ended", "failed"], error: BaseException | None) -> None:

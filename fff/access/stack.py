@@ -27,7 +27,7 @@ def open_table(
     """
     buffer = session.buffer(use.table)
     if buffer is None:
-        source = open_source(use.table, use.adapter, session.disk)
+        source = open_source(use.table, use.adapter, session.disk, redact=session.redact)
     else:
         source = SharedSource(buffer, (session, use.block), session.asked)
     return source if first is None else OrderedPrefix(source, first, predicates)

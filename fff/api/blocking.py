@@ -144,7 +144,8 @@ class Connection:
         """Run one statement when iterated over; gives a `Snapshot` every `interval` seconds, the last one at the end.
 
         Arguments and errors are those of `sql`; errors come out of the iteration. The result is then in
-        `Stream.result`. Leaving the loop early stops the statement.
+        `Stream.result`. The statement is stopped with the stream: by `close`, or when nothing holds it any
+        more, as after a loop that was left.
         """
         return Stream(self, self._loop, self._inner.stream(sql, params, interval=interval, **options))
 
@@ -159,8 +160,8 @@ class Connection:
         """The result as `pyarrow.RecordBatch`es, as they are found; at least one, perhaps without rows.
 
         Arguments and errors are those of `sql`; an error may come after rows, which are then not the whole
-        answer. Leaving the loop early stops the statement. With a part, one of those that `divide` gave, it
-        is the part's rows.
+        answer. The statement is stopped with the batches: by `close`, or when nothing holds them any more, as
+        after a loop that was left. With a part, one of those that `divide` gave, it is the part's rows.
         """
         return Batches(self, self._loop, self._inner.batches(sql, params, part=part, **options))
 
@@ -265,7 +266,8 @@ class Connection:
 
         Arguments and errors: those of `sql`.
         """
-        show_stream(self.stream(sql, params, interval=interval, **options))
+        with self.stream(sql, params, interval=interval, **options) as stream:  # an error keeps hold of it
+            show_stream(stream)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the program's own tables."""

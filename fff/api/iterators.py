@@ -33,6 +33,11 @@ class _Once(Ended):
         return self._begin()
 
     @property
+    def over(self) -> bool:
+        """Whether the statement has come to its end."""
+        return self._outcome is not None
+
+    @property
     def outcome(self) -> RunOutcome:
         """How the statement ended; raises UsageError before it has."""
         if self._outcome is None:
@@ -94,25 +99,30 @@ class AsyncBatches(_Once):
 
 
 class _Steps(Iterator[_T], Generic[_T]):
-    """An asynchronous iteration taken step by step by code that blocks.
+    """An asynchronous iteration taken step by step by code that blocks, in one loop or several.
+
+    The statement ends with the last step, with `close`, or when this is forgotten, as after a loop that it
+    was made for.
 
     Args:
         owner: what is not to be forgotten, and closed, before its iteration.
     """
 
-    def __init__(self, owner: object, loop: LoopThread, source: AsyncGenerator[_T]) -> None:
+    def __init__(self, owner: object, loop: LoopThread, statement: _Once, source: AsyncGenerator[_T]) -> None:
         self._owner = owner
+        self._statement = statement
         self._steps = _stepped(loop, source)
 
     def __next__(self) -> _T:
-        return next(self._steps)
+        item = next(self._steps, None)
+        if item is not None:
+            return item
+        if not self._statement.over:
+            raise UsageError("the statement was stopped before its end", hint="ask for it again")
+        raise StopIteration
 
-    def __iter__(self) -> Iterator[_T]:  # noqa: PYI034 - for the reason below
-        # A generator, since it learns that a loop was left early, by break or by an exception.
-        try:
-            yield from self._steps
-        finally:
-            self.close()
+    def __iter__(self) -> Self:
+        return self
 
     def close(self) -> None:
         """Stop the statement, unless it has ended."""
@@ -132,7 +142,7 @@ class Stream(_Steps[Snapshot]):
     """
 
     def __init__(self, owner: object, loop: LoopThread, inner: AsyncStream) -> None:
-        super().__init__(owner, loop, aiter(inner))
+        super().__init__(owner, loop, inner, aiter(inner))
         self._inner = inner
 
     @property
@@ -145,7 +155,7 @@ class Batches(_Steps[RecordBatch], Ended):
     """The rows of one statement as they are found. A `for` loop runs it; how it ended is known after."""
 
     def __init__(self, owner: object, loop: LoopThread, inner: AsyncBatches) -> None:
-        super().__init__(owner, loop, aiter(inner))
+        super().__init__(owner, loop, inner, aiter(inner))
         self._inner = inner
 
     @property

@@ -34,6 +34,7 @@ class LoopThread:
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._stopped = False  # what was submitted before it became True is run, what comes after is refused
+        self._over = False  # and that has been run
         self._tidying: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._serve, name="fff-loop", daemon=True)
@@ -43,8 +44,15 @@ class LoopThread:
         """The outcome of the coroutine.
 
         An exception that meets the waiting thread, such as KeyboardInterrupt, cancels the coroutine and is
-        raised when that has come to its end. Raises UsageError when the loop is stopped.
+        raised when that has come to its end. Raises UsageError when the loop is stopped, or would wait for
+        itself.
         """
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise UsageError(
+                "a coroutine function that the connection runs cannot wait for that connection",
+                hint="use fff.connect_async there, or make it a plain function, which runs in a thread",
+            )
         outcome: Future[_T] = Future()
         tasks: list[asyncio.Task[_T]] = []
 
@@ -98,7 +106,7 @@ class LoopThread:
             if self._stopped:
                 return
             self._stopped = True
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop.call_soon_threadsafe(self._end)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -107,11 +115,14 @@ class LoopThread:
             raise UsageError(
                 "a connection does not outlive a fork", hint="connect in the process that uses it"
             )
-        assert threading.current_thread() is not self._thread, "waiting here would be waiting for oneself"
         with self._lock:
             if self._stopped:
                 raise UsageError("the connection is closed")
             self._loop.call_soon_threadsafe(call)
+
+    def _end(self) -> None:
+        self._over = True
+        self._loop.stop()
 
     def _serve(self) -> None:
         loop = self._loop
@@ -121,7 +132,10 @@ class LoopThread:
         executor = ThreadPoolExecutor(thread_name_prefix="fff-loop-work")
         loop.set_default_executor(executor)
         try:
-            loop.run_forever()
+            # Who runs here may call sys.exit(), or stop the loop, which is everybody's.
+            while not self._over:
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                    loop.run_forever()
             loop.run_until_complete(_all_of(self._tidying))
             left = asyncio.all_tasks(loop)
             for task in left:

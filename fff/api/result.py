@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table, safe_text
@@ -25,6 +27,7 @@ RecordBatch: TypeAlias = pa.RecordBatch
 
 _TEXT_ROWS = 10
 _TEXT_WIDTH = 40  # characters of one value
+_WHOLE_IN_FLOAT = 2**53  # up to here a float of 64 bits holds every whole number
 
 
 class Ended(ABC):
@@ -98,18 +101,22 @@ class Result(Ended):
     def to_pandas(self, **options: Any) -> Any:
         """The rows as a `pandas.DataFrame`; options are those of `pyarrow.Table.to_pandas`.
 
-        Raises UsageError without pandas, and for dates that Python has not.
+        Whole numbers beside NULLs, which pandas has as floats, are of its type `Int64` where a float would
+        change one.
+
+        Raises UsageError without pandas, or for a value that pandas has not.
         """
         try:
-            importlib.import_module("pandas")
+            pandas = importlib.import_module("pandas")
         except ImportError as error:
             raise UsageError("pandas is not installed", hint=how_to_install("pandas")) from error
-        try:
+        wide = [column.type for column in self._table.columns if _holds_wide_beside_null(column)]
+        if wide:
+            exact = {"types_mapper": {pa.int64(): pandas.Int64Dtype()}.get}
+            within = {"integer_object_nulls": any(map(pa.types.is_nested, wide))}
+            options = exact | within | options
+        with _values_of_python("to_pandas(date_as_object=False)"):
             return self._table.to_pandas(**options)
-        except pa.ArrowException:  # of the options
-            raise
-        except (OverflowError, ValueError) as error:
-            raise _no_value(error, "to_pandas(date_as_object=False)") from error
 
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`.
@@ -156,9 +163,9 @@ class Result(Ended):
 
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """At most so many of the next rows."""
-        part = self._table.slice(self._fetched, max(size, 0))
-        self._fetched += part.num_rows
-        return list(_tuples(part))
+        rows = list(_tuples(self._table.slice(self._fetched, max(size, 0))))
+        self._fetched += len(rows)
+        return rows
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
@@ -194,14 +201,34 @@ def _tuples(
     table: ArrowTable, values: Callable[[pa.Array], list[object]] = pa.Array.to_pylist
 ) -> Iterator[tuple[Any, ...]]:
     for batch in table.to_batches():
-        try:
+        with _values_of_python():
             columns = [values(column) for column in batch.columns]
-        except (OverflowError, ValueError) as error:
-            raise _no_value(error, "to_arrow()") from error
         yield from zip(*columns, strict=True)
 
 
-def _no_value(error: Exception, other: str) -> UsageError:
-    """Of a date or time beyond the years 1 to 9999, and what else has it."""
-    hint = f"{other} has it, and CAST(… AS string) makes a text of it"
-    return UsageError(f"Python has no value for one of the result's: {error}", hint=hint)
+@contextmanager
+def _values_of_python(other: str = "to_arrow()") -> Iterator[None]:
+    """Where Arrow has values that Python has not: beyond the years 1 to 9999; `other` is what has them."""
+    try:
+        yield
+    except pa.ArrowException:  # some are ValueErrors, about what was asked of Arrow
+        raise
+    except (OverflowError, ValueError) as error:
+        hint = f"{other} has it, and CAST(… AS string) makes a text of it"
+        raise UsageError(f"Python has no value for one of the result's: {error}", hint=hint) from error
+
+
+def _holds_wide_beside_null(values: pa.ChunkedArray | pa.Array) -> bool:
+    """Whether whole numbers stand beside NULLs, one of them wider than a float holds; in lists, maps and structs, too."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return any(map(_holds_wide_beside_null, values.flatten()))
+    if pa.types.is_map(kind):
+        values = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        return _holds_wide_beside_null(pc.list_flatten(values))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _holds_wide_beside_null(pc.list_flatten(values))
+    if not pa.types.is_int64(kind) or not values.null_count:
+        return False
+    ends = pc.min_max(values).as_py().values()
+    return any(end is not None and abs(end) > _WHOLE_IN_FLOAT for end in ends)

@@ -60,6 +60,7 @@ class AsyncConnection:
         # A script should not take a part for the whole unasked.
         self._options = RunOptions(on_source_error="fail").overridden(run)
         self._federation: Federation | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # of the first statement
         self._runs: set[BackgroundRun] = set()
         self._own_spark = OwnSpark(self._options)
         self._functions: dict[str, PythonFunction] = {}
@@ -93,7 +94,7 @@ class AsyncConnection:
         for run in list(self._runs):
             await run.stop()
         self._own_spark.stop()
-        federation, self._federation = self._federation, None
+        federation, self._federation, self._loop = self._federation, None, None
         if federation is not None:
             await federation.close()
 
@@ -190,7 +191,8 @@ class AsyncConnection:
         Args:
             name: letters, digits and _; SQL takes it in any case.
             frame: of Arrow, pandas, polars or Spark, or a relation of DuckDB: whatever can hand over Arrow
-                data. Its rows are those it has now.
+                data. Its rows are those it has now; Arrow's own are not copied, so leave numpy memory below
+                them as it is.
 
         Raises:
             UsageError: it is no frame, or has a column that SQL cannot have.
@@ -227,12 +229,28 @@ class AsyncConnection:
         self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
     ) -> list[StatementPart]:
         """The statement in at most so many parts. Raises QueryError, UsageError, SourceError."""
-        return await divide(self.federation.catalog, await self._prepare(sql, params), parts)
+        prepared = await self._prepare(sql, params)
+        return await divide(self.federation.catalog, prepared, parts)
 
     async def _prepare(self, sql: str, params: Mapping[str, object] | None) -> Prepared:
         _check(sql, params)
-        await self.federation.discover(sql)
-        return _prepared(self.federation, sql, params)
+        federation = self._federation_here()
+        await federation.discover(sql)
+        return _prepared(federation, sql, params)
+
+    def _federation_here(self) -> Federation:
+        """The engine below, for this event loop, where its connections to servers are.
+
+        Raises UsageError when the connection is closed, or belongs to another loop.
+        """
+        federation, loop = self.federation, asyncio.get_running_loop()
+        self._loop = self._loop or loop
+        if self._loop is not loop:
+            raise UsageError(
+                "the connection belongs to the event loop of its first statement",
+                hint="connect in each event loop; connections of fff.connect serve any thread",
+            )
+        return federation
 
     @property
     def federation(self) -> Federation:
@@ -255,7 +273,7 @@ class AsyncConnection:
         chosen = replace(self._options.overridden(options), refresh=refresh)
 
         async def begin(stack: contextlib.AsyncExitStack) -> BackgroundRun:
-            federation, budget = self.federation, Budget.of(chosen.max_requests, chosen.budget)
+            federation, budget = self._federation_here(), Budget.of(chosen.max_requests, chosen.budget)
             await federation.discover(sql, budget)
             if part is not None:
                 federation = over_part(federation, part)

@@ -3,6 +3,7 @@
 In: adapters of sources (`fff_sources`), found by whoever opens a federation.
 Out: a `Catalog`: which table a name means, and who reads it.
 
+    foreign What code of others raises: in one line, and what of it is not its own doing
     names   The tables that a statement may name, of all sources
     offers  What sources offer: tables, columns, access methods
 

@@ -13,6 +13,7 @@ from fff.api.blocking import Connection
 from fff.api.result import Result
 from fff.dbapi import exceptions
 from fff.dbapi.exceptions import (
+    DataError,
     IncompleteAnswer,
     InterfaceError,
     NotSupportedError,
@@ -20,6 +21,7 @@ from fff.dbapi.exceptions import (
     ProgrammingError,
     pep249_errors,
 )
+from fff.errors import UsageError
 from fff.opening import Sources
 from fff.options import ConnectOptions
 from fff.schema import result_field
@@ -180,16 +182,21 @@ class DatabaseCursor:
         return next(iter(self.fetchmany(1)), None)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """At most so many of the next rows, `arraysize` unless it is said."""
-        rows = self.result.fetchmany(self.arraysize if size is None else size)
+        """At most so many of the next rows, `arraysize` unless it is said.
+
+        Raises DataError for a value that Python has not, and gives none of them then.
+        """
+        result = self.result
+        try:
+            rows = result.fetchmany(self.arraysize if size is None else size)
+        except UsageError as error:
+            raise DataError(str(error)) from error
         self._fetched += len(rows)
         return rows
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
-        rows = self.result.fetchall()
-        self._fetched += len(rows)
-        return rows
+        return self.fetchmany(len(self.result) - self._fetched)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         while (row := self.fetchone()) is not None:

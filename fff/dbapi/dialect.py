@@ -97,6 +97,10 @@ class SparkTypes(compiler.GenericTypeCompiler):  # type: ignore[misc]  # sqlalch
 class SparkStatements(compiler.SQLCompiler):  # type: ignore[misc]  # sqlalchemy is not type-checked
     """Statements in Spark SQL."""
 
+    def render_literal_value(self, value: Any, type_: Any) -> str:
+        """A value as SQL writes it; in texts a backslash means what follows it, so that it is written twice."""
+        return str(super().render_literal_value(value, type_)).replace("\\", "\\\\")
+
     def limit_clause(self, select: Any, **options: Any) -> str:
         """LIMIT and OFFSET, each without the other if need be."""
         clauses = (("LIMIT", select._limit_clause), ("OFFSET", select._offset_clause))  # noqa: SLF001 - as its own
@@ -118,6 +122,7 @@ class FFFDialect(default.DefaultDialect):  # type: ignore[misc]  # sqlalchemy is
     supports_native_boolean = True
     supports_native_decimal = True
     supports_multivalues_insert = False
+    div_is_floordiv = False  # 7 / 2 is 3.5
     supports_alter = False
     supports_comments = True
     supports_sane_rowcount = False

@@ -27,7 +27,7 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """Raised by nothing here; PEP 249 wants it."""
+    """A value of a row that Python has not, such as a date after the year 9999."""
 
 
 class OperationalError(DatabaseError):

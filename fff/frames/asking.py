@@ -141,7 +141,8 @@ class KeyQuestion:
         whole = open_federation(self.specs, client=this.client, cache=kept, checkpoint=this.folder)
         try:
             table = await discovered_table(whole, self.table)
-            adapter = open_source(table, whole.catalog.adapter_of(table), whole.cache)
+            redact = this.client.redactor.text
+            adapter = open_source(table, whole.catalog.adapter_of(table), whole.cache, redact=redact)
             federation = over_lookups(adapter, table, frame, this.client)
             execution = federation.execute(federation.prepare(self.sql), self.options)
             batches: list[RecordBatch] = []

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from fff.sql.syntax.statement import quote
+from fff.sql.syntax.statement import quote, split_statements
 
 #: The classes of pyspark.sql.datasource that compare a column with a value, and what they mean.
 _COMPARED = {
@@ -42,6 +42,8 @@ def narrowed(
 
 def within(sql: str, condition: str) -> str:
     """The rows of a statement for which a condition holds."""
+    statements = split_statements(sql)
+    sql = statements[0] if len(statements) == 1 else sql  # without the semicolon behind it
     return f"SELECT * FROM (\n{sql}\n) AS fff_read WHERE {condition}"  # noqa: S608 - the statement itself
 
 

@@ -9,6 +9,7 @@ Out: a source adapter.
     judging   A function whose source is asked for the verdicts that its proxy leaves
     source    The source `python`: looks values up by calling functions.
     threads   Calls that block, each in a thread of its own
+    values    Values of Python as Arrow has them, none changed on the way
 
 The words are explained in docs/glossary.md.
 """

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from copy import deepcopy
+from typing import Any
 
 import pyarrow as pa
 
 from fff.catalog import ScanMethod, Table
 from fff.errors import UsageError
+from fff.functions.values import changed
 from fff.schema import frame_field, in_nearest, nearest
 from fff.structs import Struct
 
@@ -72,4 +75,26 @@ def _arrow(name: str, frame: object) -> pa.Table:
     pointers = [column for column, kind in kinds if str(kind) == "Object"]  # polars hands them over as bytes
     if pointers:
         raise UsageError(f"{name}.{pointers[0]}: objects of Python are no values", hint="cast the column")
+    for place, values in enumerate(_columns(frame)):
+        made = rows.column(place)
+        if _holds_objects(values) and not (pa.types.is_string(made.type) or pa.types.is_null(made.type)):
+            for value, became in changed(values, made):
+                raise UsageError(
+                    f"{name}.{rows.column_names[place]}: {value!r} would become {became!r}",
+                    hint="cast the column to one type",
+                )
     return rows
+
+
+def _columns(frame: Any) -> Iterable[Any]:
+    """The columns of what may hold objects of Python, whose types Arrow takes from the first of them."""
+    if isinstance(frame, dict):
+        return frame.values()
+    return (frame.iloc[:, place] for place in range(frame.shape[1])) if hasattr(frame, "iloc") else ()
+
+
+def _holds_objects(values: object) -> bool:
+    return (
+        not isinstance(values, pa.Array | pa.ChunkedArray)
+        and str(getattr(values, "dtype", "object")) == "object"
+    )

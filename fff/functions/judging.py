@@ -9,9 +9,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 import pyarrow as pa
 
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
+from fff.catalog.foreign import error_line
 from fff.errors import SourceError
 from fff.functions.cascade import Cascade, Proxy
-from fff.functions.threads import called, error_line
+from fff.functions.threads import called, one_for_each
 from fff.stats import AccessMeter
 from fff.structs import Struct
 
@@ -136,10 +137,8 @@ class ProxiedFunction:
         """The proxy's score for each key, None where it has none to give: then the function is asked."""
         try:
             result = await asyncio.wait_for(called(self._proxy.run, keys, batched=batched), self._timeout)
-            each = result if batched else [result]
+            each = one_for_each(result, len(keys)) if batched else [result]
             scores: list[float | None] = pa.array(each, pa.float64()).to_pylist()
-            if len(scores) != len(keys):
-                raise ValueError(f"gave {len(scores)} scores for {len(keys)} calls")
         except Exception as error:  # noqa: BLE001 - whatever a user's function does, it is told of
             reason = self._redacted(error_line(error))
             meter.warn(f"{table.name}: its proxy failed, and the function was asked: {reason}")

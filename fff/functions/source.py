@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from fff.budget import BudgetExhausted
 from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
+from fff.catalog.foreign import error_line
 from fff.errors import InvariantError, SourceError, UsageError
 from fff.functions.declared import PythonFunction
 from fff.functions.frames import PAGE, Frame
 from fff.functions.judging import ProxiedFunction
-from fff.functions.threads import called, error_line
+from fff.functions.threads import called, one_for_each
+from fff.functions.values import array_of
 from fff.stats import AccessMeter
 from fff.structs import replace
 from fff.web.client import WebClient
@@ -156,16 +158,12 @@ class PythonFunctions:
 
 def _typed(function: PythonFunction, returned: object, count: int) -> pa.Array:
     """What a function gave as a column of its declared type."""
-    values: list[object] = [returned]
-    if function.batch_size > 1:
-        try:
-            values = list(returned)  # type: ignore[call-overload]
-        except TypeError:
-            raise _FailedError(f"gave {type(returned).__name__}, not a list of values", again=False) from None
-        if isinstance(returned, str | bytes | dict) or len(values) != count:
-            raise _FailedError(f"gave {len(values)} values for {count} calls", again=False)
     try:
-        return pa.array(values, function.value.arrow)
+        values = [returned] if function.batch_size == 1 else one_for_each(returned, count)
+    except ValueError as error:
+        raise _FailedError(str(error), again=False) from None
+    try:
+        return array_of(values, function.value.arrow)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         shown = repr(values[0] if len(values) == 1 else values)
         shown = shown if len(shown) <= 100 else f"{shown[:100]}…"

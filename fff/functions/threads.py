@@ -6,7 +6,9 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from fff.catalog.foreign import error_line, is_told_to_end
 
 
 def in_thread(run: Callable[..., object], arguments: Sequence[object]) -> asyncio.Future[object]:
@@ -42,13 +44,38 @@ def in_thread(run: Callable[..., object], arguments: Sequence[object]) -> asynci
 async def called(run: Callable[..., object], keys: Sequence[Sequence[object]], *, batched: bool) -> object:
     """Call a user's function: a coroutine function in the event loop, any other in a thread of its own.
 
-    With the one key's values, or, `batched`, with lists of those of all keys.
+    With the one key's values, or, `batched`, with lists of those of all keys. Whatever it raises is an
+    `Exception`, unless the task is told to end.
     """
     arguments = list(map(list, zip(*keys, strict=True))) if batched else keys[0]
-    value = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(run, arguments)
-    return await value if inspect.isawaitable(value) else value
+
+    def finished(*given: object) -> object:
+        return _made(run(*given)) if batched else run(*given)
+
+    try:
+        value = run(*arguments) if inspect.iscoroutinefunction(run) else await in_thread(finished, arguments)
+        if inspect.isawaitable(value):
+            value = await value
+        return _made(value) if batched else value
+    except Exception:
+        raise
+    except BaseException as error:
+        if is_told_to_end(error):
+            raise
+        raise RuntimeError(error_line(error)) from error
 
 
-def error_line(error: BaseException | None) -> str:
-    """An exception in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+def _made(values: object) -> object:
+    """What a batch gave, where it is made as one asks for it: that may raise, and take its time, as the function may."""
+    if isinstance(values, list | set | frozenset | Mapping | str | bytes) or inspect.isawaitable(values):
+        return values
+    return list(values) if isinstance(values, Iterable) else values
+
+
+def one_for_each(returned: object, count: int) -> list[object]:
+    """The values that a batch gave, in the order of its calls; raises ValueError where that cannot be told."""
+    if not isinstance(returned, list):
+        raise ValueError(f"gave {type(returned).__name__}, not a list of values")  # noqa: TRY004 - a value of others
+    if len(returned) != count:
+        raise ValueError(f"gave {len(returned)} values for {count} calls")
+    return returned

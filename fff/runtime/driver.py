@@ -19,6 +19,7 @@ import pyarrow as pa
 from fff.access.semijoin_feed import FeedBroken
 from fff.budget import Budget, BudgetExhausted
 from fff.catalog import LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.catalog.foreign import is_told_to_end
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.batch import TupleBatch, merge
 from fff.dataflow.plan.events import (
@@ -372,7 +373,9 @@ class BlockDriver:
         except SourceError as error:
             self.source_errors.append(error)
             self.post(ScanFailed(table, index, error.reason))
-        except Exception as error:  # noqa: BLE001 - raised again in run()
+        except BaseException as error:
+            if is_told_to_end(error):
+                raise
             self.abort(error)
 
     async def _next_page(self, page: object, gaps: PageGaps, stalled: ScanStalled) -> tuple[Page, float]:
@@ -425,7 +428,9 @@ class BlockDriver:
         except SourceError as error:
             self.source_errors.append(error)
             self.post(LookupFailed(lookup.request, error.reason))
-        except Exception as error:  # noqa: BLE001 - raised again in run()
+        except BaseException as error:
+            if is_told_to_end(error):
+                raise
             self.abort(error)
         finally:
             self._lookups.pop(lookup.request, None)

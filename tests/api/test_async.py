@@ -74,3 +74,17 @@ async def test_what_is_wrong_with_the_sources_comes_out_of_entering() -> None:
     federation = fff.connect_async("nowhere.yaml")
     with pytest.raises(fff.UsageError, match="no such spec"):
         await federation.__aenter__()
+
+
+def test_a_connection_stays_in_one_event_loop(publish: Publish) -> None:
+    federation = fff.connect_async(publish(site(), TABLES))
+    federation.open()
+    with asyncio.Runner() as one, asyncio.Runner() as other:
+        assert len(one.run(federation.sql(JOIN))) == 45
+        for ask in (federation.sql, federation.explain):
+            with pytest.raises(fff.UsageError, match="event loop of its first statement"):
+                other.run(ask(JOIN))
+        one.run(federation.close())
+        federation.open()
+        assert len(other.run(federation.sql(JOIN))) == 45
+        other.run(federation.close())

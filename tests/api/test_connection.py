@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import json
 import os
 import signal
@@ -222,7 +223,25 @@ def test_leaving_a_loop_stops_fetching(publish: Publish) -> None:
         with federation.batches("SELECT a FROM web.r") as batches:
             assert len(next(batches)) == 10
         assert federation._inner._runs == set()
+        with pytest.raises(fff.UsageError, match="stopped before its end"):
+            list(batches)
         assert len(federation.sql("SELECT b FROM web.s WHERE a = 1")) == 1
+
+
+def test_a_loop_goes_on_where_another_was_left(publish: Publish) -> None:
+    with fff.connect(publish(site(), TABLES)) as federation:
+        batches = federation.batches("SELECT a FROM web.r")
+        found = [next(iter(batches)), *itertools.islice(batches, 1)]
+        for batch in batches:
+            found.append(batch)
+            break
+        found += batches
+        assert sorted(pa.Table.from_batches(found)["a"].to_pylist()) == list(range(45))
+        assert batches.complete
+        stream = federation.stream(JOIN, interval=0.001)
+        next(iter(stream))
+        assert [snapshot.phase for snapshot in stream][-1] == "done"
+        assert len(stream.result) == 45
 
 
 def test_a_statement_may_run_inside_the_loop_over_another(publish: Publish) -> None:
@@ -253,8 +272,11 @@ def test_errors_come_out_of_iterations(publish: Publish) -> None:
     with fff.connect(publish(served, TABLES)) as federation:
         with pytest.raises(fff.SourceError):
             list(federation.stream("SELECT a FROM web.r"))
+        batches = federation.batches("SELECT a FROM web.r")
         with pytest.raises(fff.SourceError):
-            list(federation.batches("SELECT a FROM web.r"))
+            list(batches)
+        with pytest.raises(fff.UsageError, match="stopped before its end"):
+            list(batches)
         with pytest.raises(fff.QueryError):
             next(federation.batches("SELECT nope FROM web.r"))
 
@@ -305,7 +327,8 @@ def test_closing_ends_what_runs(publish: Publish) -> None:
             use("SELECT a FROM web.r")
     with pytest.raises(fff.UsageError, match="closed"):
         federation.tables()
-    assert list(batches) == []
+    with pytest.raises(fff.UsageError, match="stopped before its end"):
+        list(batches)
 
 
 @pytest.mark.slow
@@ -353,7 +376,74 @@ def test_pandas(publish: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
         result.to_pandas()
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2**53 + 1, None, -1]),
+        pa.array([[2**53 + 1, None], None], pa.list_(pa.int64())),
+        pa.array([{"a": 2**53 + 1}, {"a": None}]),
+        pa.array([[("a", 2**53 + 1), ("b", None)]], pa.map_(pa.string(), pa.int64())),
+    ],
+    ids=["number", "list", "struct", "map"],
+)
+def test_pandas_has_whole_numbers_beside_null_as_they_are(values: pa.Array) -> None:
+    pandas = pytest.importorskip("pandas")
+    small = pa.array([1, None, 2][: len(values)], pa.int32())
+    with fff.connect() as federation:
+        federation.register_table("t", pa.table({"v": values, "small": small}))
+        frame = federation.sql("SELECT v, small, v AS v FROM t").to_pandas()
+    assert list(frame.columns) == ["v", "small", "v"]
+    for column in (frame.iloc[:, 0], frame.iloc[:, 2]):
+        made = pa.array([None if value is pandas.NA else value for value in column], values.type)
+        assert made.to_pylist() == values.to_pylist()
+
+
+def test_pandas_has_small_numbers_beside_null_as_ever() -> None:
+    pytest.importorskip("pandas")
+    with fff.connect() as federation:
+        federation.register_table("t", pa.table({"v": [2**53, None]}))
+        assert str(federation.sql("SELECT v FROM t").to_pandas()["v"].dtype) == "float64"
+
+
+def test_a_value_that_python_has_not_costs_no_row_beside_it() -> None:
+    pytest.importorskip("pandas")
+    with fff.connect() as federation:
+        late = pa.array([19_000, 10**8, 19_001], pa.date32())
+        federation.register_table("t", pa.table({"d": late}))
+        result = federation.sql("SELECT d FROM t")
+    assert len(result.fetchmany(1)) == 1
+    for ask in (result.fetchone, result.fetchall, result.to_pandas):
+        with pytest.raises(fff.UsageError, match="Python has no value"):
+            ask()
+
+
 class TestLoopThread:
+    def test_what_ends_a_program_ends_no_loop(self) -> None:
+        loop = LoopThread()
+
+        async def leave() -> None:
+            asyncio.get_running_loop().call_soon(sys.exit, 3)
+            await asyncio.sleep(0.01)
+            asyncio.get_running_loop().stop()
+            await asyncio.sleep(0.01)
+            sys.exit(4)
+
+        with pytest.raises(SystemExit):
+            loop.run(leave())
+        assert loop.run(asyncio.sleep(0, "there")) == "there"
+        loop.stop()
+        assert not loop._thread.is_alive()
+
+    def test_it_does_not_wait_for_itself(self) -> None:
+        loop = LoopThread()
+
+        async def nested() -> None:
+            loop.run(asyncio.sleep(0))
+
+        with pytest.raises(fff.UsageError, match="cannot wait for that connection"):
+            loop.run(nested())
+        loop.stop()
+
     def test_a_call_that_comes_too_late_is_refused(self) -> None:
         loop = LoopThread()
         loop.stop()

@@ -107,7 +107,7 @@ def served_from(least: str = ">=") -> dict[str, Any]:
 
 
 def test_conditions_of_the_job_reach_the_source(publish: Publish) -> None:
-    for options in ({"table": "web.r"}, {"query": "SELECT b, a FROM r WHERE a < 1000 -- all"}):
+    for options in ({"table": "web.r"}, {"query": "SELECT b, a FROM r WHERE a < 1000; -- all"}):
         served = pages(60, "total")
         one = job(publish(served, served_from()), **options)
         assert one.columns()[1]

@@ -9,6 +9,7 @@ import tomllib
 import warnings
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from fff import dbapi
@@ -18,6 +19,7 @@ from tests.engine.site import Site, access
 
 PROJECT = Path(__file__).resolve().parents[2]
 EVIL = "x' OR '1'='1"
+TEXTS = ["a\\b%'", "a\b%'"]
 
 
 @pytest.fixture
@@ -56,6 +58,17 @@ def test_rows_are_fetched_once_in_every_way(spec: Path) -> None:
         assert sorted(cursor.execute(JOIN)) == sorted((a, 10 * b) for a, b in ROWS)
         connection.commit()
         connection.rollback()
+
+
+def test_a_value_that_python_has_not_is_an_error_and_costs_no_row(spec: Path) -> None:
+    with dbapi.connect(spec) as connection, connection.cursor() as cursor:
+        connection.federation.register_table("d", pa.table({"d": pa.array([1, 10**8, 2], pa.date32())}))
+        cursor.execute("SELECT d FROM d")
+        assert cursor.fetchone() == (dt.date(1970, 1, 2),)
+        for fetch in (cursor.fetchone, cursor.fetchmany, cursor.fetchall):
+            with pytest.raises(dbapi.DataError, match="Python has no value"):
+                fetch()
+        assert cursor.rownumber == 1
 
 
 def test_columns_are_described(spec: Path) -> None:
@@ -206,6 +219,23 @@ def test_sqlalchemy_queries_it(engine) -> None:
         assert connection.execute(sa.select(sa.literal(1))).scalar() == 1
         with pytest.raises(sa.exc.ProgrammingError, match="nothing"):
             connection.execute(sa.text("SELECT nothing FROM t"))
+    with engine.connect() as connection:
+        connection.connection.dbapi_connection.federation.register_table(
+            "n", pa.table({"n": TEXTS, "i": [7, -7]})
+        )
+        n, i = sa.column("n"), sa.column("i")
+        for condition in (
+            n == sa.literal(TEXTS[0], literal_execute=True),
+            n.in_([TEXTS[0]]),
+            n.like("a\\\\b\\%'", escape="\\"),
+            n.startswith("a\\b%", autoescape=True),
+        ):
+            wanted = sa.select(n).select_from(sa.table("n")).where(condition)
+            assert connection.execute(wanted).all() == [(TEXTS[0],)]
+            written = str(wanted.compile(engine, compile_kwargs={"literal_binds": True}))
+            assert connection.execute(sa.text(written.replace(":", "\\:"))).all() == [(TEXTS[0],)]
+        halves = sa.select(i // 2, i / 2).select_from(sa.table("n")).order_by(i)
+        assert connection.execute(halves).all() == [(-4, -3.5), (3, 3.5)]
     odd = sa.table("odd name", sa.column("x"))
     text = str(
         sa.select(sa.cast(odd.c.x, sa.Text), sa.cast(odd.c.x, sa.Float))

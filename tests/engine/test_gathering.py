@@ -197,11 +197,11 @@ def test_who_has_a_budget_fills_no_batch_and_one_statement_waits_for_nobody() ->
 
 def test_a_batch_that_fails_fails_for_all_who_are_in_it() -> None:
     async def main(made: World) -> None:
-        made.source.fault = lambda _: ValueError("no")
+        made.source.fault = lambda _: SourceError("no")
         leases = [made.lease("ab") for _ in range(2)]
         asked = (made.ask(lease, 0, key) for key, lease in enumerate(leases))
         ends = await asyncio.gather(*asked, return_exceptions=True)
-        assert [str(end) for end in ends] == ["no", "no"]
+        assert [getattr(end, "reason", end) for end in ends] == ["no", "no"]
         made.source.fault = lambda _: None
         assert await made.ask(leases[0], 0, 0, 1) == of(0, 1)
 

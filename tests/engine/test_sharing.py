@@ -103,12 +103,13 @@ class TestScans:
         lease.close()
         assert world.store.bytes == 0
 
-    async def test_a_bug_of_an_adapter_comes_out_as_what_it_is(self) -> None:
+    async def test_a_bug_of_an_adapter_is_an_error_of_its_source_that_says_so(self) -> None:
         world = World()
         lease = world.lease("ab", "ab")
         world.source.fault = lambda what: ZeroDivisionError()
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(SourceError, match=r"web\.t: its adapter raised ZeroDivisionError") as found:
             await world.scan(lease, 0)
+        assert isinstance(found.value.__cause__, ZeroDivisionError)
         lease.close()
 
     async def test_a_truncated_scan_keeps_its_mark_and_is_not_kept(self) -> None:

@@ -28,6 +28,7 @@ def rows(connection, sql):
     return result.to_arrow().to_pylist()
 
 
+LATE = dt.datetime.fromisoformat("2024-01-02T05:00")
 ARROW = pa.table({"zip": pa.array(["00501", None]).dictionary_encode(), "k": pa.array([1, 2], pa.uint8())})
 
 
@@ -180,6 +181,18 @@ def test_a_frame_joins_with_a_file(connection, tmp_path) -> None:
         ("t", pd.DataFrame({"a": [1, 2**70]}, dtype=object), "is no frame that can be read"),
         ("t", pd.DataFrame({"a": [1 + 2j]}), "is no frame that can be read"),
         ("t", [{"a": 1}], "is no frame"),
+        (
+            "t",
+            pd.DataFrame({"a": [dt.date(2024, 1, 1), LATE]}, dtype=object),
+            r"t\.a: .* would become",
+        ),
+        ("t", {"b": [1], "a": [[dt.date(2024, 1, 1), LATE]]}, r"t\.a: .* would become"),
+        (
+            "t",
+            {"a": [LATE, dt.datetime(2024, 1, 2, tzinfo=dt.UTC)]},
+            r"t\.a: .* would become",
+        ),
+        ("t", {"a": [pd.Timestamp(1)]}, r"t\.a: .* would become"),
         ("a b", ARROW, "cannot be called"),
     ],
 )

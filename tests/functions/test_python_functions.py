@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import fff
@@ -203,15 +205,76 @@ class TestFailures:
 
     @pytest.mark.parametrize(
         ("value", "reason"),
-        [("yes", "gave 'yes', which is not of type boolean"), (7, "gave 7, which is not of type boolean")],
+        [("yes", "gave 'yes', which is not of type int"), (2.5, "gave 2.5, which is not of type int")],
     )
     def test_a_value_of_another_type(self, federation: Connection, value: object, reason: str) -> None:
-        calls = register(federation, lambda _: value, retries=3)
+        calls = register(federation, lambda _: value, retries=3, returns="int")
         result = federation.sql(
-            "SELECT id FROM papers WHERE relevant(abstract) AND id = 1", on_source_error="partial"
+            "SELECT id FROM papers WHERE relevant(abstract) > 0 AND id = 1", on_source_error="partial"
         )
         assert [one.reason for one in result.missing] == [reason]
         assert len(calls.seen) == 1, "another call would give the same"
+
+    @pytest.mark.parametrize("threaded", [True, False])
+    @pytest.mark.parametrize(
+        "error",
+        [asyncio.CancelledError(), GeneratorExit(), SystemExit(1), KeyboardInterrupt(), StopIteration()],
+    )
+    def test_whatever_a_function_raises_is_the_reason_why_a_value_is_missing(
+        self, federation: Connection, error: BaseException, *, threaded: bool
+    ) -> None:
+        def plain(abstract: str) -> bool:
+            if abstract == "a3":
+                raise error
+            return True
+
+        async def coroutine(abstract: str) -> bool:
+            return plain(abstract)
+
+        federation.register(
+            "raises", plain if threaded else coroutine, arguments={"x": "string"}, returns="boolean"
+        )
+        sql = "SELECT id FROM papers WHERE raises(abstract)"
+        for _ in range(2):  # the connection is as it was
+            result = federation.sql(sql, on_source_error="partial")
+            [missing] = result.missing
+            assert missing.predicate == "x = 'a3'"
+            assert type(error).__name__ in missing.reason
+
+    @pytest.mark.parametrize("threaded", [True, False])
+    def test_a_batch_that_raises_half_way_is_a_failure(
+        self, federation: Connection, *, threaded: bool
+    ) -> None:
+        places: list[str] = []
+
+        def some(abstracts: Sequence[str]) -> Iterator[bool]:
+            for at, _ in enumerate(abstracts):
+                places.append(threading.current_thread().name)
+                if at == 3:
+                    raise ValueError("no idea")
+                yield True
+
+        async def coroutine(abstracts: Sequence[str]) -> Iterator[bool]:
+            return some(abstracts)
+
+        federation.register(
+            "halfway",
+            some if threaded else coroutine,
+            arguments={"x": "string"},
+            returns="boolean",
+            batch_size=50,
+        )
+        with pytest.raises(SourceError, match=r"python\.halfway: ValueError: no idea"):
+            federation.sql("SELECT id FROM papers WHERE halfway(abstract)")
+        assert set(places) == {"fff-call" if threaded else "fff-loop"}
+
+    def test_a_function_cannot_wait_for_the_connection_that_runs_it(self, federation: Connection) -> None:
+        async def nested(abstract: str) -> bool:
+            return bool(federation.sql("SELECT 1").rows())
+
+        federation.register("nested", nested, arguments={"x": "string"}, returns="boolean")
+        with pytest.raises(SourceError, match="cannot wait for that connection"):
+            federation.sql("SELECT id FROM papers WHERE nested(abstract)")
 
     def test_the_budget_counts_calls(self, federation: Connection) -> None:
         calls = register(federation)
@@ -262,6 +325,24 @@ class TestCalling:
         register(federation, lambda abstracts: [True] * (len(abstracts) - 1), batch_size=50)
         with pytest.raises(SourceError, match=r"gave \d+ values for \d+ calls"):
             federation.sql("SELECT id FROM papers WHERE relevant(abstract)")
+
+    @pytest.mark.parametrize("values", [set, dict.fromkeys, ",".join], ids=["set", "dict", "text"])
+    def test_a_batch_must_tell_which_value_is_whose(
+        self, federation: Connection, values: Callable[..., Any]
+    ) -> None:
+        register(federation, values, returns="string", batch_size=50)
+        with pytest.raises(SourceError, match=r"gave (set|dict|str), not a list of values"):
+            federation.sql("SELECT relevant(abstract) AS it FROM papers")
+
+    @pytest.mark.parametrize(
+        "values", [tuple, iter, np.array, pa.array], ids=["tuple", "iterator", "numpy", "arrow"]
+    )
+    def test_a_batch_may_be_anything_that_has_an_order(
+        self, federation: Connection, values: Callable[..., Any]
+    ) -> None:
+        register(federation, values, returns="string", batch_size=50)
+        found = rows(federation, "SELECT abstract, relevant(abstract) AS it FROM papers")
+        assert all(abstract == it for abstract, it in found)
 
     def test_another_function_of_the_name_takes_its_place(self, spec: Path) -> None:
         with fff.connect(spec, keep=True, cache=False) as federation:

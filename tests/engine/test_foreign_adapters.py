@@ -1,0 +1,156 @@
+"""Adapters that others write: pages in other columns than were asked for, and whatever else their code may do."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from fff.api.loop import run_apart
+from fff.catalog import Catalog, KeyColumn, Keys, LookupMethod, Page, ScanMethod, Table
+from fff.errors import SourceError
+from fff.federation import Federation
+from fff.schema import Field
+from fff.stats import AccessMeter
+from fff.web.client import WebClient
+from tests.engine.site import run
+
+COLUMNS = (Field.of("id", "bigint"), Field.of("name", "string"), Field.of("city", "string"))
+VALUES = {"id": [1, 2], "name": ["n1", "n2"], "city": ["c1", "c2"]}
+SCAN = "SELECT name, city FROM t"
+LOOKUP = "SELECT k.id, t.city FROM (VALUES (CAST(1 AS bigint)), (2)) AS k(id) JOIN looked t ON t.id = k.id"
+
+
+def batch(columns: Sequence[str]) -> pa.RecordBatch:
+    kinds = {field.name: field.arrow for field in COLUMNS}
+    return pa.record_batch({name: pa.array(VALUES[name], kinds[name]) for name in columns})
+
+
+class Foreign:
+    """A source whose pages are what `page_of` makes of the columns that were asked for."""
+
+    name = "s"
+    tables = (
+        Table("s", "t", COLUMNS, scans=(ScanMethod("t.scan"),)),
+        Table(
+            "s",
+            "looked",
+            COLUMNS,
+            key_columns=(KeyColumn("id", "required"),),
+            lookups=(LookupMethod("l", ("id",), 5),),
+        ),
+    )
+
+    def __init__(self, page_of: Callable[[Sequence[str]], Any]) -> None:
+        self.page_of = page_of
+        self.then: type[BaseException] | None = None
+
+    async def scan(
+        self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
+    ) -> AsyncGenerator[Page]:
+        yield self.page_of(columns)
+        if self.then is not None:
+            raise self.then
+
+    async def lookup(
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
+    ) -> AsyncGenerator[Page]:
+        yield self.page_of(columns)
+
+    async def close(self) -> None: ...
+
+
+def asked(answer: Callable[[Sequence[str]], Any] | Foreign, sql: str, **options: Any) -> Any:
+    """Rows and outcome; in a thread of its own, as `fff.connect` runs statements."""
+
+    async def main() -> Any:
+        catalog, client = Catalog(), WebClient()
+        client.redactor.add("hunter2-hunter2")
+        catalog.add(answer if isinstance(answer, Foreign) else Foreign(answer))
+        async with Federation(catalog, client) as federation, asyncio.timeout(20):
+            rows, execution = await run(federation, sql, **options)
+        return sorted(rows), execution.outcome
+
+    return run_apart(main())
+
+
+@pytest.mark.parametrize("sql", [SCAN, LOOKUP], ids=["scan", "lookup"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda columns: Page(batch(columns[::-1])),
+        lambda _: Page(batch([field.name for field in COLUMNS])),
+        lambda columns: Page(batch(columns).append_column("more", pa.array([1, 2]))),
+    ],
+    ids=["turned", "all", "more"],
+)
+def test_columns_are_found_by_their_names(sql: str, answer: Callable[[Sequence[str]], Any]) -> None:
+    rows, outcome = asked(answer, sql)
+    assert rows == ([("n1", "c1"), ("n2", "c2")] if sql == SCAN else [(1, "c1"), (2, "c2")])
+    assert outcome.complete
+
+
+def retyped(columns: Sequence[str], kind: pa.DataType) -> Page:
+    rows = batch(columns)
+    return Page(rows.set_column(rows.schema.get_field_index("city"), "city", rows.column("city").cast(kind)))
+
+
+def raised(error: BaseException) -> Callable[[Sequence[str]], Any]:
+    def answer(_: Sequence[str]) -> Any:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize("sql", [SCAN, LOOKUP], ids=["scan", "lookup"])
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (lambda c: retyped(c, pa.binary()), "gave the column city as binary: it is declared as string"),
+        (
+            lambda c: Page(batch([n for n in c if n != "city"])),
+            "gave the columns (name|id), and city is asked for",
+        ),
+        (lambda c: Page(pa.Table.from_batches([batch(c)])), "gave Table, not a page of a record batch"),
+        (lambda _: None, "gave NoneType, not a page of a record batch"),
+        (raised(ValueError("no\nway, hunter2-hunter2")), r"raised ValueError: no way, \*+$"),
+        (raised(TimeoutError()), "raised TimeoutError"),
+        (raised(asyncio.CancelledError()), "raised CancelledError"),
+        (raised(GeneratorExit()), "raised GeneratorExit"),
+        (lambda _: sys.exit(3), "raised SystemExit: 3"),
+    ],
+)
+def test_what_goes_wrong_in_an_adapter_is_an_error_of_its_source(
+    sql: str, answer: Callable[[Sequence[str]], Any], reason: str
+) -> None:
+    with pytest.raises(SourceError) as found:
+        asked(answer, sql, on_source_error="fail")
+    table = "t" if sql == SCAN else "looked"
+    assert (found.value.source, found.value.table) == ("s", table)
+    assert re.search(f"^its adapter .*{reason}", found.value.reason)
+
+
+def test_rows_that_came_before_are_a_part_of_the_answer() -> None:
+    source = Foreign(lambda columns: Page(batch(columns)))
+    source.then = asyncio.CancelledError
+    rows, outcome = asked(source, SCAN)
+    assert rows == [("n1", "c1"), ("n2", "c2")]
+    assert [one.reason for one in outcome.missing] == ["its adapter raised CancelledError"]
+
+
+def test_the_cause_of_an_error_is_kept() -> None:
+    with pytest.raises(SourceError) as found:
+        asked(raised(KeyError("x")), SCAN, on_source_error="fail")
+    assert isinstance(found.value.__cause__, KeyError)
+
+
+def test_an_adapter_gives_asynchronous_generators() -> None:
+    source = Foreign(lambda columns: Page(batch(columns)))
+    source.scan = lambda *_, **__: iter(())  # type: ignore[method-assign,assignment,return-value]
+    with pytest.raises(SourceError, match="gave tuple_iterator, not an asynchronous generator"):
+        asked(source, SCAN, on_source_error="fail")
