@@ -250,7 +250,7 @@ class WebClient:
         upgraded = (parts.scheme, here.scheme) == ("https", "http") and parts.hostname == here.hostname
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
             raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
-        credentials, headers = req.credentials, req.headers
+        credentials, headers, policy = req.credentials, req.headers, req.policy
         turned = turns_to_get(req, status, parts.path)
         if not (same or upgraded):
             if not host_allowed(target, req.policy.allowed_hosts):
@@ -266,7 +266,7 @@ class WebClient:
                     again=False,
                     status=status,
                 )
-            credentials = Credentials()
+            credentials, policy = Credentials(), policy.elsewhere
             headers = self.public_headers(headers)
         elif credentials.params:  # the server may have copied them into the Location
             kept = [
@@ -281,6 +281,7 @@ class WebClient:
             params=(),
             headers=headers,
             credentials=credentials,
+            policy=policy,
             method="GET" if turned else req.method,
             json=None if turned else req.json,
             form=None if turned else req.form,
