@@ -108,7 +108,7 @@ async def test_a_secret_from_anywhere_proves_who_asks(
 class Tokens:
     """A token endpoint, and a table for whoever holds the newest token it gave."""
 
-    def __init__(self, expires_in: float | None = 3600) -> None:
+    def __init__(self, expires_in: float | str | None = 3600) -> None:
         self.expires_in = expires_in
         self.given = 0
         self.valid = ""
@@ -155,10 +155,12 @@ async def test_a_token_that_never_serves_ends_in_an_error(serve: Serve, read: Re
 
 
 @pytest.mark.parametrize(
-    ("expires_in", "fetched_at"), [(3600, [0, 3570, 7140]), (20, [0, 18, 36]), (None, [0, 3570, 7140])]
+    ("expires_in", "fetched_at"),
+    [(3600, [0, 3570, 7140]), (20, [0, 18, 36])]
+    + [(senseless, [0, 3570, 7140]) for senseless in (None, 0, -1, "nan", "inf", "soon")],
 )
 async def test_a_token_is_fetched_again_shortly_before_it_ends(
-    serve: Serve, read: Read, expires_in: float | None, fetched_at: list[int]
+    serve: Serve, read: Read, expires_in: float | str | None, fetched_at: list[int]
 ) -> None:
     tokens = Tokens(expires_in)
     server = await serve(tokens.answer)

@@ -268,8 +268,9 @@ async def test_a_body_cut_short_is_tried_again(serve: Serve, make: Callable[...,
     assert response.body == b"half-whole"
 
 
+@pytest.mark.parametrize("coding", [b"", b"Transfer-Encoding: identity\r\n", b"Transfer-Encoding: chunked, x\r\n"])
 async def test_a_reset_is_no_end_of_a_body_that_closing_ends(
-    make: Callable[..., WebClient], unused_tcp_port: int
+    make: Callable[..., WebClient], unused_tcp_port: int, coding: bytes
 ) -> None:
     """Neither a length nor chunks: whole rows came, and then the connection broke."""
     resets = 2
@@ -277,7 +278,7 @@ async def test_a_reset_is_no_end_of_a_body_that_closing_ends(
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal resets
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\na,b\n1,2\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + coding + b"Connection: close\r\n\r\na,b\n1,2\n")
         await writer.drain()
         if resets:
             resets -= 1
