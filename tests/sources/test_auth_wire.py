@@ -138,6 +138,23 @@ async def test_a_token_that_is_refused_is_fetched_again_once_for_all(serve: Serv
     assert (reader.meter.retries, reader.meter.failed) == (5, 0)
 
 
+async def test_no_rule_of_a_table_keeps_a_token_from_being_renewed(serve: Serve, read: Read) -> None:
+    tokens = Tokens()
+
+    async def handler(asked: web.Request) -> web.Response:
+        answer = await tokens.answer(asked)
+        return web.json_response({"error": "token expired"}, status=401) if answer.status == 401 else answer
+
+    server = await serve(handler)
+    declared = spec(server.url, OAUTH)
+    declared["sources"]["api"]["tables"]["t"]["on_response"] = [{"path": "error", "action": "fail"}]
+    reader = read(yaml.safe_dump(declared), KEY="geheim")
+    await reader.scan("t")
+    tokens.valid = "revoked"
+    assert await reader.scan("t") == [{"id": 1, "name": "a"}]
+    assert tokens.given == 2
+
+
 async def test_a_token_that_never_serves_ends_in_an_error(serve: Serve, read: Read) -> None:
     tokens = Tokens()
 
