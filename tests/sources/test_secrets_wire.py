@@ -255,6 +255,17 @@ async def test_a_base_url_must_be_one(read: Read, url: str) -> None:
     assert "geheim" not in str(caught.value)
 
 
+@pytest.mark.parametrize("more", ["?format=json", "#top", "/v1?"])
+async def test_a_base_url_ends_where_paths_begin(read: Read, more: str) -> None:
+    for spec, environ in (
+        (text(f"http://h{more}", "bearer"), {}),
+        (text("http://h", "bearer"), {"FFF_API_BASE_URL": f"http://h{more}"}),
+    ):
+        with pytest.raises(SpecError, match="goes on behind where paths are joined to it") as caught:
+            await read(spec, KEY="x1234", **environ).scan("t")
+        assert "client.params" in (caught.value.hint or "")
+
+
 async def test_a_secret_that_no_header_can_carry(serve: Serve, read: Read) -> None:
     async def handler(asked: web.Request) -> web.Response:
         raise AssertionError(asked)
