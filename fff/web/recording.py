@@ -21,7 +21,7 @@ from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.clock import Clock
 from fff.web.redaction import Key, Scrubber, asks_for_token, key_of, may_be_of
-from fff.web.secrets import Redactor
+from fff.web.secrets import MASK, Redactor
 from fff.web.transport import Network, Transport, WireError
 from fff.web.types import Outgoing, RawResponse
 
@@ -187,7 +187,7 @@ class Replay:
         known = [one for one in alike if one.get("masked") == masked]
         known = known or [one for one in alike if may_be_of(one.get("masked", masked), masked)]
         if not known:
-            names = ", ".join(masked)
+            names = ", ".join(name.rstrip(":") for name, digest in masked.items() if digest != MASK)
             raise WireError(
                 f"the recording {self._folder.name!r} has no answer to {request['method']} {request['url']}",
                 again=False,
