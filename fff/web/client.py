@@ -21,7 +21,16 @@ from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate_limit_headers import quota_wait, quotas
 from fff.web.gate.waits import RetryAfterWait, WaitTooLong
-from fff.web.retry import PROXY_HINTS, Postponed, backoff, is_retried, is_throttle, is_whole, retry_after
+from fff.web.retry import (
+    PROXY_HINTS,
+    Failed,
+    Postponed,
+    backoff,
+    is_retried,
+    is_throttle,
+    is_whole,
+    retry_after,
+)
 from fff.web.secrets import Redactor
 from fff.web.transport import USER_AGENT, Network, Transport, WireError, proof_of
 from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request, Response, ResponseMemory
@@ -31,7 +40,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LEAST_S = 0.01  # of a request's time in which an answer may still come
 _EXCERPT = 200  # characters of an error body that are shown
 _REDACTED = 2**16  # bytes of an error body that are looked at
-_DOWN = frozenset({502, 503, 504})  # told by whoever stands in front of a host that does not answer
 _HOPELESS = 10  # times max_attempts: refusals one request may meet while others succeed
 _REFUSALS = frozenset({"fail", "retry", "slow_down"})  # what verdicts make no answer of one
 _HINTS = {
@@ -41,31 +49,6 @@ _HINTS = {
     **PROXY_HINTS,
 }
 _CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-
-
-class _Failed(Exception):  # noqa: N818 - one attempt's end, never leaves this module
-    """An attempt that did not bring an answer."""
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        again: bool,
-        status: int | None = None,
-        hint: str | None = None,
-        wait: float | None = None,
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.again = again  # whether another attempt may help
-        self.status = status
-        self.hint = hint
-        self.wait = wait  # seconds before the next attempt, where something else than the usual
-        self.seconds = 0.0  # that it took on the wire
-        self.date: str | None = None  # what time the server says it is
-        self.silent = status in _DOWN  # whether nobody was there to answer
-        self.stale = False  # it went over a kept connection that the server had closed
-        self.refusal = False  # told to slow down: where the host's pause does the waiting, `wait` is 0
 
 
 class WebClient:
@@ -133,7 +116,7 @@ class WebClient:
     def _give_up(self, req: Request, breaker: Breaker, meter: AccessMeter) -> NoReturn:
         """Nothing is sent to a host that was given up."""
         meter.failed += 1
-        self._fail(req, _Failed(f"not asked: {breaker.row}", again=False, hint=breaker.hint), 0)
+        self._fail(req, Failed(f"not asked: {breaker.row}", again=False, hint=breaker.hint), 0)
 
     async def _attempts(self, req: Request, meter: AccessMeter, breaker: Breaker) -> Response:
         attempt = refusals = 0
@@ -150,11 +133,12 @@ class WebClient:
                     response = await self._follow(req, response, meter, breaker)
             except WaitTooLong as long:
                 meter.failed += 1
-                self._fail(req, _Failed(long.reason, again=False, hint=long.hint), attempt)
-            except _Failed as failure:
+                self._fail(req, Failed(long.reason, again=False, hint=long.hint), attempt)
+            except Failed as failure:
+                if failure.wait:
+                    self._postponed.note(req, self.clock.now() + failure.wait)
                 if failure.refusal:
                     self._note(req, breaker, meter, breaker.refused)
-                    self._postponed.note(req, self.clock.now() + (failure.wait or 0.0))
                     refusals += 1
                     if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
                         attempt -= 1  # the host works, there were just too many of us
@@ -172,8 +156,10 @@ class WebClient:
                     meter.failed += 1
                     self._fail(req, failure, attempt)
                 meter.retries += 1
-                wait = backoff(attempt, req.policy, self._rng) if failure.wait is None else failure.wait
-                if failure.refusal and wait:
+                wait = failure.wait or 0.0
+                if failure.wait is None or (failure.status is not None and not failure.refusal):
+                    wait = max(wait, backoff(attempt, req.policy, self._rng))
+                if failure.wait:
                     await self._wait_alone(wait, meter)
                 elif not failure.refusal:
                     await self.clock.sleep(wait)
@@ -235,7 +221,7 @@ class WebClient:
             req = self._redirected(req, response.status, response.url, location)
             if left:
                 response = await self._send(req, self._limiter(req), meter, breaker)
-        raise _Failed(f"more than {req.policy.max_redirects} redirects", again=False)
+        raise Failed(f"more than {req.policy.max_redirects} redirects", again=False)
 
     def _redirected(self, req: Request, status: int, base: str, location: str) -> Request:
         """The request a redirect asks for; never with credentials to another host, never to a host not allowed."""
@@ -246,27 +232,27 @@ class WebClient:
             same = (parts.hostname, parts.port or port_of(parts.scheme)) == (here.hostname, port)
         except ValueError:
             reason = "refused a redirect to something that is not a URL"
-            raise _Failed(reason, again=False, status=status) from None
+            raise Failed(reason, again=False, status=status) from None
         upgraded = (parts.scheme, here.scheme) == ("https", "http") and parts.hostname == here.hostname
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
-            raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
-        credentials, headers = req.credentials, req.headers
+            raise Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
+        credentials, headers, policy = req.credentials, req.headers, req.policy
         turned = turns_to_get(req, status, parts.path)
         if not (same or upgraded):
             if not host_allowed(target, req.policy.allowed_hosts):
-                raise _Failed(
+                raise Failed(
                     f"refused a redirect to another host: {self.shown(target)}",
                     again=False,
                     status=status,
                     hint="list the host under client.allowed_hosts if it belongs to the source",
                 )
             if not turned and self._tells_secrets(req):
-                raise _Failed(
+                raise Failed(
                     f"refused to send secrets to another host: {self.shown(target)}",
                     again=False,
                     status=status,
                 )
-            credentials = Credentials()
+            credentials, policy = Credentials(), policy.elsewhere
             headers = self.public_headers(headers)
         elif credentials.params:  # the server may have copied them into the Location
             kept = [
@@ -281,6 +267,7 @@ class WebClient:
             params=(),
             headers=headers,
             credentials=credentials,
+            policy=policy,
             method="GET" if turned else req.method,
             json=None if turned else req.json,
             form=None if turned else req.form,
@@ -333,7 +320,7 @@ class WebClient:
                 if error.overrun:
                     limiter.unanswered(permit)
                 reason = self.redactor.text(error.reason)[:_EXCERPT]
-                failure = _Failed(reason, again=error.again, wait=error.wait, hint=error.hint)
+                failure = Failed(reason, again=error.again, wait=error.wait, hint=error.hint)
                 failure.seconds, failure.stale = self.clock.now() - began, error.stale
                 failure.silent = error.again and not error.stale
                 raise failure from error
@@ -406,7 +393,7 @@ class WebClient:
     def _check(
         self, req: Request, response: Response, limiter: HostLimiter, permit: Permit, meter: AccessMeter
     ) -> None:
-        """Tell the limiter what the answer means for the host; raises _Failed unless it is an answer."""
+        """Tell the limiter what the answer means for the host; raises Failed unless it is an answer."""
         status, policy, wall = response.status, req.policy, self.clock.wall()
         quotas_left = quotas(response.headers, policy, wall)
         limiter.observe(permit, quotas_left)
@@ -432,22 +419,22 @@ class WebClient:
         if is_answered or status < 500:
             limiter.admitted(permit)
         if not is_answered:
-            later = (status == 202 and wait is not None) or action == "retry"
-            later = later and (wait is None or wait <= policy.max_wait)
-            again = later or is_retried(status, policy)
-            raise self._failure(response, again=again, wait=wait if later else None)
+            again = action == "retry" or is_retried(status, policy) or (status == 202 and wait is not None)
+            failure = self._failure(response, again=again, wait=wait if again else None)
+            if again and wait is not None and wait > policy.max_wait:
+                failure.again, failure.wait, long = False, None, WaitTooLong(wait)
+                failure.hint = "; ".join(filter(None, (f"{long.reason}: {long.hint}", failure.hint)))
+            raise failure
 
-    def _failure(self, response: Response, *, again: bool, wait: float | None = None) -> _Failed:
+    def _failure(self, response: Response, *, again: bool, wait: float | None = None) -> Failed:
         if response.verdict is not None:
             words = self.redactor.line(response.verdict.words, _EXCERPT)
-            return _Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
+            return Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
         hint = _HINTS.get(response.status)
         excerpt = self._excerpt(response)
         if excerpt:
             hint = f"{'' if hint is None else f'{hint}; '}the server says: {excerpt}"
-        failure = _Failed(
-            f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait
-        )
+        failure = Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait)
         failure.date = response.headers.get("date")
         return failure
 
@@ -478,7 +465,7 @@ class WebClient:
             limiter.tighten(req.policy)
         return limiter
 
-    def _fail(self, req: Request, failure: _Failed, attempts: int) -> NoReturn:
+    def _fail(self, req: Request, failure: Failed, attempts: int) -> NoReturn:
         raise SourceError(
             failure.reason,
             source=req.source,

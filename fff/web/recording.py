@@ -20,14 +20,15 @@ from fff.errors import UsageError
 from fff.structs import replace
 from fff.web.client import WebClient
 from fff.web.clock import Clock
-from fff.web.redaction import Key, Scrubber, asks_for_token, key_of
-from fff.web.secrets import Redactor
+from fff.web.redaction import Key, Scrubber, asks_for_token, key_of, may_be_of
+from fff.web.secrets import MASK, Redactor
 from fff.web.transport import Network, Transport, WireError
 from fff.web.types import Outgoing, RawResponse
 
 FORMAT = 1
 _ABOUT, _INDEX, _BODIES = "recording.json", "index.jsonl", "bodies"
 _ENDINGS = {"json": "json", "ndjson": "ndjson", "csv": "csv", "xml": "xml", "html": "html", "plain": "txt"}
+_AGAIN = "ask what was asked then, or record again"
 _STAND_IN = "fff-replay-stand-in"
 
 
@@ -79,6 +80,7 @@ class RecordingTransport:
         entry: dict[str, object] = {
             "id": self._count,
             **self._scrubber.request(out),
+            "masked": self._scrubber.masked(out),
             "asked_s": round(asked - self._began, 6),
         }
         try:
@@ -154,7 +156,7 @@ class Replay:
     """A transport that answers from a recording, and never from anywhere else.
 
     Requests are told apart by method, URL, body and headers, without secrets and whatever the order of
-    parameters. Equal ones get their answers in the order recorded, and then the last one again.
+    parameters; values with the names of secrets by digests, where the recording has these. Equal ones get their answers in the order recorded, and then the last one again.
 
     Args:
         folder: the recording.
@@ -170,7 +172,7 @@ class Replay:
         self._scrubber = Scrubber(redactor)
         self._clock = clock
         self._answers: dict[Key, list[dict[str, Any]]] = {}
-        self._replays: dict[Key, int] = {}
+        self._replays: dict[tuple[Key, frozenset[tuple[str, str]]], int] = {}
         for entry in read_index(folder):
             self._answers.setdefault(key_of(entry), []).append(entry)
 
@@ -178,15 +180,24 @@ class Replay:
         """The recorded answer; raises WireError for a recorded failure and for what was not recorded."""
         request = self._scrubber.request(out)
         key = key_of(request)
-        known = self._answers.get(key) or self._answers.get((*key[:4], ()))  # some recordings keep no headers
-        if known is None:
+        alike = self._answers.get(key) or self._answers.get(
+            (*key[:4], ()), []
+        )  # some recordings keep no headers
+        masked = self._scrubber.masked(out)
+        known = [one for one in alike if one.get("masked") == masked]
+        known = known or [one for one in alike if may_be_of(one.get("masked", masked), masked)]
+        if not known:
+            names = ", ".join(name.rstrip(":") for name, digest in masked.items() if digest != MASK)
             raise WireError(
                 f"the recording {self._folder.name!r} has no answer to {request['method']} {request['url']}",
                 again=False,
-                hint=self._nearest(key),
+                hint=f"recorded is another value of {names}; {_AGAIN}"
+                if alike and names
+                else self._nearest(key),
             )
-        replayed = self._replays.get(key, 0)
-        self._replays[key] = replayed + 1
+        asked = key, frozenset(masked.items())
+        replayed = self._replays.get(asked, 0)
+        self._replays[asked] = replayed + 1
         entry = known[min(replayed, len(known) - 1)]
         await self._clock.sleep(max(0.0, entry.get("end_s", 0.0) - entry.get("asked_s", 0.0)))
         if (error := entry.get("error")) is not None:
@@ -209,7 +220,7 @@ class Replay:
     def _nearest(self, key: Key) -> str:
         for known, entries in self._answers.items():
             if known[1] == key[1]:
-                return f"recorded is {known[0]} {entries[0]['url']}; ask what was asked then, or record again"
+                return f"recorded is {known[0]} {entries[0]['url']}; {_AGAIN}"
         return "ask what was asked when it was recorded, or record again"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from fff.web.secrets import MASK, SECRET_PARAMS, Redactor
@@ -53,6 +55,28 @@ class Scrubber:
             "url": self.url(out.url),
             "req_headers": self.headers(kept),
             "req_body": body,
+        }
+
+    def masked(self, out: Outgoing) -> dict[str, str]:
+        """What the request tells under names of secrets: `***` for a secret, which a replay need not have, else a digest.
+
+        A key may have such a name, and is not to be answered with the rows of another one.
+        """
+        self._learn(out.secret_params)
+        told: dict[str, list[str]] = {}
+        pairs = [*parse_qsl(urlsplit(out.url).query, keep_blank_values=True), *(out.form or {}).items()]
+        for name, value in [*pairs, *_members(out.json)]:
+            if name.lower() in self._params:
+                told.setdefault(name.lower(), []).append(value)
+        for name, value in out.headers.items():
+            if tells_who_asks(name) and name not in out.secret_headers:
+                told.setdefault(f"{name.lower()}:", []).append(value)
+        secret = frozenset(name.lower() for name in out.secret_params)
+        return {
+            name: MASK
+            if name in secret or any(MASK in one or self._redactor.holds_secret(one) for one in values)
+            else _digest(name, "\n".join(values))
+            for name, values in told.items()
         }
 
     def url(self, url: str) -> str:
@@ -115,6 +139,35 @@ class Scrubber:
                 for name, item in value.items()
             }
         return [self._json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def may_be_of(recorded: Mapping[str, str], asked: Mapping[str, str]) -> bool:
+    """Whether a recorded request may be the one asked, by what both tell under names of secrets.
+
+    A link of a recorded answer has none of its secrets, and a secret that may be missing is left out.
+    """
+    pairs = [(recorded.get(name), asked.get(name)) for name in {*recorded, *asked}]
+    return all(other in (one, MASK) or (one, other) == (MASK, None) for one, other in pairs)
+
+
+@lru_cache(maxsize=4096)
+def _digest(name: str, value: str) -> str:
+    """What tells a value from another; dear to compute, so that few can be tried for one that is not known."""
+    salt = f"fff recording {name}".encode()
+    return hashlib.scrypt(
+        value.encode("utf-8", "surrogatepass"), salt=salt, n=2**12, r=8, p=1, dklen=12
+    ).hex()
+
+
+def _members(value: object) -> Iterator[tuple[str, str]]:
+    """Every member of a body, however deep."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield str(name), json.dumps(item, sort_keys=True, default=str, ensure_ascii=False)
+            yield from _members(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _members(item)
 
 
 def asks_for_token(out: Outgoing) -> bool:

@@ -19,6 +19,32 @@ PROXY_HINTS = {
 }
 #: Of 2xx: asked for but not there yet (202), and a part of what was asked for (206).
 _UNFINISHED = frozenset({202, 206})
+_DOWN = frozenset({502, 503, 504})  # told by whoever stands in front of a host that does not answer
+
+
+class Failed(Exception):  # noqa: N818 - one attempt's end, which the client makes a SourceError
+    """An attempt that did not bring an answer."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool,
+        status: int | None = None,
+        hint: str | None = None,
+        wait: float | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again  # whether another attempt may help
+        self.status = status
+        self.hint = hint
+        self.wait = wait  # seconds before the next attempt, where something else than the usual
+        self.seconds = 0.0  # that it took on the wire
+        self.date: str | None = None  # what time the server says it is
+        self.silent = status in _DOWN  # whether nobody was there to answer
+        self.stale = False  # it went over a kept connection that the server had closed
+        self.refusal = False  # told to slow down: where the host's pause does the waiting, `wait` is 0
 
 
 def is_whole(status: int, asked: Mapping[str, str]) -> bool:

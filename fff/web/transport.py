@@ -211,9 +211,8 @@ class Network:
                     raise
                 body = b""  # the status says all that matters
             # Where closing ends a body, aiohttp takes a reset for it.
-            if isinstance(lost := protocol.exception(), aiohttp.ClientOSError) and _DELIMITED.isdisjoint(
-                headers
-            ):
+            lost, delimited = protocol.exception(), message.chunked or "content-length" in headers
+            if isinstance(lost, aiohttp.ClientOSError) and not delimited:
                 raise lost
         except BaseException:
             connection.close()
@@ -408,7 +407,6 @@ class PublicResolver(aiohttp.abc.AbstractResolver):
         await self._inner.close()
 
 
-_DELIMITED = frozenset({"content-length", "transfer-encoding"})
 _USED: WeakSet[object] = WeakSet()  # connections that have carried a request, by their protocols
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Literal, Protocol
 
 from fff.structs import Struct, field, replace
@@ -36,7 +37,7 @@ TOO_SLOW = {
 }
 
 
-class HostPolicy(Struct, frozen=True):
+class HostPolicy(Struct, frozen=True, dict=True):
     """What a source declares about its host. Times in seconds, sizes in bytes.
 
     A server's own word (Retry-After, rate-limit headers) is obeyed on top of it.
@@ -71,6 +72,12 @@ class HostPolicy(Struct, frozen=True):
     def burst(self) -> float:
         """How many requests may go out at once after a quiet time, where a rate is declared."""
         return float(self.bucket_size or max(1.0, self.fill_rate or 1.0))
+
+    @cached_property
+    def elsewhere(self) -> HostPolicy:
+        """The same for a host that a server names: it is not shown who we are, and is not where its socket leads."""
+        route = replace(self.route, certificate=None, key=None, unix_socket=None)
+        return self if route == self.route else replace(self, route=route)
 
     def most_shares(self, units: int = 1) -> int:
         """Among how many the rules can be shared out, so that each may send what counts as so many, and all together break none."""

@@ -22,6 +22,7 @@ class Removed:
 
 _TRUST = "tests/sources/test_trust.py::"
 _FUZZED = "tests/sources/test_fuzzed_input.py::"
+_REQUESTS = "fff_sources.http.request.requests"
 
 SPECS = [
     Removed(
@@ -123,12 +124,13 @@ SPECS = [
     ),
     Removed(
         "secrets go to declared hosts alone",
-        {
-            "fff_sources.http.request.requests": [
-                ("            self._keep_to_ourselves(request)", "            pass")
-            ]
-        },
+        {_REQUESTS: [("        if not own:", "        if ask.url is not None and not own:")]},
         [_TRUST + "test_secrets_go_to_the_hosts_of_the_source_alone"],
+    ),
+    Removed(
+        "a host is compared as a whole",
+        {_REQUESTS: [("url.startswith(f\"{host.base_url.rstrip('/')}/\")", "url.startswith(host.base_url)")]},
+        [_TRUST + "test_a_host_that_begins_like_that_of_the_source_is_another"],
     ),
     Removed(
         "a login belongs to host, token endpoint and client",
@@ -147,6 +149,7 @@ SPECS = [
 ]
 
 _CLIENT, _WIRE = "tests/web/test_client.py::", "tests/sources/test_secrets_wire.py::"
+_ROUTES = "tests/sources/test_routes.py::"
 _ADDRESSES, _BREAKER = "tests/web/test_addresses.py::", "tests/web/test_breaker.py::"
 _NONE_TAKEN_OUT = {
     "fff.web.secrets": [
@@ -169,8 +172,8 @@ SERVERS = [
         {
             "fff.web.client": [
                 (
-                    "            credentials = Credentials()\n            headers = self.public_headers(headers)",
-                    "            pass",
+                    "credentials, policy = Credentials(), policy.elsewhere\n            headers = self.public_headers(headers)",
+                    "pass",
                 )
             ]
         },
@@ -178,17 +181,26 @@ SERVERS = [
     ),
     Removed(
         "no headers with secrets to another host",
-        {
-            "fff_sources.http.request.requests": [
-                ("headers if own else self._client.public_headers(headers)", "headers")
-            ]
-        },
+        {_REQUESTS: [("headers if own else self._client.public_headers(headers)", "headers")]},
         [_WIRE + "test_headers_with_secrets_stay_on_the_host"],
+    ),
+    Removed(
+        "no body with secrets to another host",
+        {_REQUESTS: [("        if not own:", "        if ask.url is None and not own:")]},
+        [_WIRE + "test_a_body_with_secrets_stays_on_the_host"],
+    ),
+    Removed(
+        "no client certificate to another host, and nothing for it through a socket",
+        {"fff.web.types": [("return self if route == self.route else", "return self if True else")]},
+        [
+            _ROUTES + "test_a_client_certificate_is_shown_to_no_other_host",
+            _ROUTES + "test_a_unix_socket_leads_to_no_other_host",
+        ],
     ),
     Removed(
         "user names in links and redirects are taken off",
         {
-            "fff_sources.http.request.requests": [("url = without_user(url)", "pass")],
+            _REQUESTS: [("url = without_user(url)", "pass")],
             "fff.web.client": [("without_user(urljoin(base, location))", "urljoin(base, location)")],
         },
         [_WIRE + "test_a_server_does_not_choose_who_we_are"],
@@ -356,7 +368,7 @@ SERVERS = [
     Removed(
         "retry.max_wait",
         {
-            "fff.web.client": [("later = later and (wait is None or wait <= policy.max_wait)", "pass")],
+            "fff.web.client": [("if again and wait is not None and wait > policy.max_wait:", "if False:")],
             "fff.web.gate.limiter": [("<= self._max_wait:", "<= 1e9:")],
         },
         [_CLIENT + "test_a_wait_longer_than_allowed_is_a_refusal"],
@@ -386,6 +398,15 @@ DATA = [
         "values are escaped in paths",
         {"fff_sources.http.templates": [('quote(text, safe="")', "text")]},
         [_VALUES + "test_keys_arrive_as_they_are"],
+    ),
+    Removed(
+        "each key that names a host is looked at",
+        {
+            _REQUESTS: [
+                ("            return None  # keys name the host", "            pass  # keys name the host")
+            ]
+        },
+        [_TRUST + "test_every_key_is_asked_whether_it_names_the_host_of_the_source"],
     ),
     Removed(
         "documents nested beyond reason are one error",

@@ -108,7 +108,7 @@ async def test_a_secret_from_anywhere_proves_who_asks(
 class Tokens:
     """A token endpoint, and a table for whoever holds the newest token it gave."""
 
-    def __init__(self, expires_in: float | None = 3600) -> None:
+    def __init__(self, expires_in: float | str | None = 3600) -> None:
         self.expires_in = expires_in
         self.given = 0
         self.valid = ""
@@ -138,6 +138,23 @@ async def test_a_token_that_is_refused_is_fetched_again_once_for_all(serve: Serv
     assert (reader.meter.retries, reader.meter.failed) == (5, 0)
 
 
+async def test_no_rule_of_a_table_keeps_a_token_from_being_renewed(serve: Serve, read: Read) -> None:
+    tokens = Tokens()
+
+    async def handler(asked: web.Request) -> web.Response:
+        answer = await tokens.answer(asked)
+        return web.json_response({"error": "token expired"}, status=401) if answer.status == 401 else answer
+
+    server = await serve(handler)
+    declared = spec(server.url, OAUTH)
+    declared["sources"]["api"]["tables"]["t"]["on_response"] = [{"path": "error", "action": "fail"}]
+    reader = read(yaml.safe_dump(declared), KEY="geheim")
+    await reader.scan("t")
+    tokens.valid = "revoked"
+    assert await reader.scan("t") == [{"id": 1, "name": "a"}]
+    assert tokens.given == 2
+
+
 async def test_a_token_that_never_serves_ends_in_an_error(serve: Serve, read: Read) -> None:
     tokens = Tokens()
 
@@ -155,10 +172,12 @@ async def test_a_token_that_never_serves_ends_in_an_error(serve: Serve, read: Re
 
 
 @pytest.mark.parametrize(
-    ("expires_in", "fetched_at"), [(3600, [0, 3570, 7140]), (20, [0, 18, 36]), (None, [0, 3570, 7140])]
+    ("expires_in", "fetched_at"),
+    [(3600, [0, 3570, 7140]), (20, [0, 18, 36])]
+    + [(senseless, [0, 3570, 7140]) for senseless in (None, 0, -1, "nan", "inf", "soon")],
 )
 async def test_a_token_is_fetched_again_shortly_before_it_ends(
-    serve: Serve, read: Read, expires_in: float | None, fetched_at: list[int]
+    serve: Serve, read: Read, expires_in: float | str | None, fetched_at: list[int]
 ) -> None:
     tokens = Tokens(expires_in)
     server = await serve(tokens.answer)

@@ -8,7 +8,7 @@ import datetime as dt
 import ipaddress
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -214,15 +214,20 @@ def certificate(folder: Path, name: str, issuer: str | None = None) -> None:
 
 
 @contextlib.asynccontextmanager
-async def over_tls(folder: Path) -> AsyncIterator[str]:
+async def over_tls(
+    folder: Path,
+    answer: Callable[[web.BaseRequest], Awaitable[web.Response]] = rows,
+    wants: ssl.VerifyMode = ssl.CERT_REQUIRED,
+) -> AsyncIterator[str]:
     """The URL of a server that shows a certificate of a private authority, and wants one of it."""
-    certificate(folder, "ca")
-    for name in ("server", "client"):
-        certificate(folder, name, "ca")
+    if not (folder / "ca.pem").exists():
+        certificate(folder, "ca")
+        for name in ("server", "client"):
+            certificate(folder, name, "ca")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder / "ca.pem"))
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
-    context.verify_mode = ssl.CERT_REQUIRED
-    runner = web.ServerRunner(web.Server(rows), shutdown_timeout=0)
+    context.verify_mode = wants
+    runner = web.ServerRunner(web.Server(answer), shutdown_timeout=0)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
@@ -243,6 +248,54 @@ async def test_private_certificates(read: Read, tmp_path: Path) -> None:
         ) as caught:
             await read(spec(url, "")).scan("t")  # we do not know it
         assert "client.network.ca_bundle" in str(caught.value)
+
+
+@pytest.mark.parametrize("leads", ["a next link", "a redirect", "the spec"])
+async def test_a_client_certificate_is_shown_to_no_other_host(read: Read, tmp_path: Path, leads: str) -> None:
+    shown: list[object] = []
+
+    async def elsewhere(asked: web.BaseRequest) -> web.Response:
+        assert asked.transport is not None
+        shown.append(asked.transport.get_extra_info("peercert"))
+        return web.json_response({"items": [{"id": 2}]})
+
+    async with over_tls(tmp_path, elsewhere, ssl.CERT_OPTIONAL) as there:
+
+        async def handler(_: web.BaseRequest) -> web.Response:
+            if leads == "a redirect":
+                return web.Response(status=302, headers={"Location": f"{there}/next"})
+            return web.json_response({"items": [{"id": 1}], "next": f"{there}/next"})
+
+        async with over_tls(tmp_path, handler) as url:
+            network = "{ca_bundle: ca.pem, client_certificate: client.pem, client_key: client.key}"
+            allowed = "" if leads == "the spec" else f", allowed_hosts: ['{there.removeprefix('https://')}']"
+            path = f"'{there}/r'" if leads == "the spec" else "r"
+            endpoint = f"{{path: {path}, data_selector: items, paginator: json_link}}"
+            text = (
+                f"{{version: 1, sources: {{api: {{client: {{base_url: '{url}', network: {network}{allowed}}}, "
+                f"tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: {endpoint}}}}}}}}}}}}}"
+            )
+            assert (await read(text).scan("t"))[-1] == {"id": 2}
+    assert shown == [None]
+
+
+async def test_a_unix_socket_leads_to_no_other_host(serve: Serve, read: Read, tmp_path: Path) -> None:
+    async def elsewhere(_: web.BaseRequest) -> web.Response:
+        return web.json_response([{"id": 2}])
+
+    there = await serve(elsewhere)
+
+    async def handler(_: web.BaseRequest) -> web.Response:
+        return web.Response(status=302, headers={"Location": f"{there.url}/r"})
+
+    runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0)
+    await runner.setup()
+    try:
+        await web.UnixSite(runner, str(tmp_path / "api.sock")).start()
+        more = f"network: {{unix_socket: api.sock}}, allowed_hosts: ['127.0.0.1:{there.port}'], "
+        assert await read(spec("http://engine/v1", more)).scan("t") == [{"id": 2}]
+    finally:
+        await runner.cleanup()
 
 
 @pytest.mark.parametrize(

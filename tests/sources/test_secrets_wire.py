@@ -196,6 +196,32 @@ async def test_headers_with_secrets_stay_on_the_host(serve: Serve, read: Read) -
     assert "Authorization" not in there.headers
 
 
+@pytest.mark.parametrize("paginator", ["json_link", "auto"])
+async def test_a_body_with_secrets_stays_on_the_host(serve: Serve, read: Read, paginator: str) -> None:
+    async def elsewhere(_: web.Request) -> web.Response:
+        return web.json_response({"items": [{"id": 2}]})
+
+    other = await serve(elsewhere)
+
+    async def handler(asked: web.Request) -> web.Response:
+        assert (await asked.json())["q"] == "all"
+        return web.json_response({"items": [{"id": 1}], "next": f"{other.url}/next"})
+
+    server = await serve(handler)
+
+    def reader(body: str) -> Reader:
+        endpoint = f"{{path: r, method: POST, json: {body}, data_selector: items, paginator: {paginator}}}"
+        client = f"{{base_url: '{server.url}', allowed_hosts: ['127.0.0.1:{other.port}']}}"
+        tables = f"tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: {endpoint}}}}}}}"
+        return read(f"{{version: 1, sources: {{api: {{client: {client}, {tables}}}}}}}", KEY="geheim")
+
+    with pytest.raises(SourceError, match="refused to send secrets to a host other than") as caught:
+        await reader("{q: all, deep: ['k ${env:KEY}']}").scan("t")
+    assert other.asked == []
+    assert "client.auth" in str(caught.value)
+    assert await reader("{q: all}").scan("t") == [{"id": 1}, {"id": 2}], "there is nothing to keep"
+
+
 @pytest.mark.parametrize("auth", ["bearer", "query"])
 async def test_a_server_does_not_choose_who_we_are(serve: Serve, read: Read, auth: str) -> None:
     async def handler(asked: web.Request) -> web.Response:
@@ -227,6 +253,17 @@ async def test_a_base_url_must_be_one(read: Read, url: str) -> None:
     with pytest.raises(SpecError, match=r"\.yaml:\d+: sources\.api\.client\.base_url: ") as caught:
         await reader.scan("t")
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("more", ["?format=json", "#top", "/v1?"])
+async def test_a_base_url_ends_where_paths_begin(read: Read, more: str) -> None:
+    for spec, environ in (
+        (text(f"http://h{more}", "bearer"), {}),
+        (text("http://h", "bearer"), {"FFF_API_BASE_URL": f"http://h{more}"}),
+    ):
+        with pytest.raises(SpecError, match="goes on behind where paths are joined to it") as caught:
+            await read(spec, KEY="x1234", **environ).scan("t")
+        assert "client.params" in (caught.value.hint or "")
 
 
 async def test_a_secret_that_no_header_can_carry(serve: Serve, read: Read) -> None:

@@ -179,6 +179,7 @@ class DigestServer:
 
     def __init__(self, good_for: int) -> None:
         self.good_for = good_for
+        self.says: object = {}
         self.nonces: dict[str, set[str]] = {}
         self.refused = 0
 
@@ -201,7 +202,7 @@ class DigestServer:
         nonce = f"nonce{self.refused}"
         self.nonces[nonce] = set()
         challenge = f'Digest realm="here", nonce="{nonce}", qop="auth", algorithm=SHA-256, stale=true'
-        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+        return web.json_response(self.says, status=401, headers={"WWW-Authenticate": challenge})
 
 
 async def test_digest_over_the_wire(serve: Serve, read: Read) -> None:
@@ -211,6 +212,11 @@ async def test_digest_over_the_wire(serve: Serve, read: Read) -> None:
     reader = read(spec(url, "{type: digest, username: ann, password: geheim-wort}", endpoint))
     assert [row["id"] for row in await reader.scan("t")] == [1, 2, 3, 4, 5]
     assert server.refused == 3  # at first, and whenever a nonce was used up
+    server.says = {"error": "who are you?"}  # which a rule of the table reads
+    for more in ("", ", on_status: [{status_code: 401, action: empty}]"):
+        ruled = spec(url, "{type: digest, username: ann, password: geheim-wort}", endpoint)
+        ruled = ruled.replace("{t: {", "{t: {on_response: [{path: error, action: fail}]" + more + ", ")
+        assert len(await read(ruled).scan("t")) == 5
     wrong = read(spec(url, "{type: digest, username: ann, password: falsches-wort}", endpoint))
     with pytest.raises(SourceError, match="401") as caught:
         await wrong.scan("t")

@@ -208,6 +208,11 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             "a list of keys in a body takes one key column",
         ),
         (
+            "scan: {endpoint: 'c#sharp/items'}",
+            "tables.crime.scan.endpoint",
+            "what stands behind # is not sent: write %23 for one, or leave it out",
+        ),
+        (
             "scan: {endpoint: {path: c, format: csv}}",
             "tables.crime.columns.rating",
             "a path into csv must be the name of a column",

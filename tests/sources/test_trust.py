@@ -266,3 +266,47 @@ async def test_secrets_go_to_the_hosts_of_the_source_alone(
     assert await reader(part + allowed).scan("t") == [{"id": 1}]
     sent = there.asked[-1]
     assert "s3sam3-s3sam3" in json.dumps([dict(sent.headers), dict(sent.query)])
+
+
+async def test_every_key_is_asked_whether_it_names_the_host_of_the_source(
+    serve: Serve, read: Callable[..., Reader]
+) -> None:
+    """The second one as well, for which a request is not made anew."""
+    server = await serve(rows)
+    port = server.port
+    endpoint = f"http://{{host}}:{port}/items"
+    text = (
+        f"{{version: 1, sources: {{a: {{client: {{base_url: 'http://127.0.0.1:{port}'{AUTH}}}, tables: {{t: {{"
+        f"columns: {{host: string, id: int}}, lookups: [{{keys: [host], endpoint: '{endpoint}'}}]}}}}}}}}}}"
+    )
+    reader = read(text, KEY="s3sam3-s3sam3")
+    assert await reader.lookup("t", "127.0.0.1") == [{"host": "127.0.0.1", "id": 1}]
+    with pytest.raises(SourceError, match="refused to send secrets to a host other than that of base_url"):
+        await reader.lookup("t", "localhost")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("of", ["host", "port", "scheme"])
+async def test_a_host_that_begins_like_that_of_the_source_is_another(
+    of: str, read: Callable[..., Reader]
+) -> None:
+    here, there = {
+        "host": ("https://api.example.com", "https://api.example.com.au/rows"),
+        "port": ("http://127.0.0.1:3831", "http://127.0.0.1:38313/rows"),
+        "scheme": ("https://api.example.com", "http://api.example.com/rows"),
+    }[of]
+    tables = f"tables: {{t: {{columns: {{id: int}}, scan: {{endpoint: '{there}'}}}}}}"
+    text = f"{{version: 1, sources: {{a: {{client: {{base_url: '{here}'{AUTH}}}, {tables}}}}}}}"
+    with pytest.raises(SourceError, match="refused to send secrets to a host other than that of base_url"):
+        await read(text, KEY="s3sam3-s3sam3").scan("t")
+
+
+async def test_a_key_that_makes_no_url_is_told(read: Callable[..., Reader]) -> None:
+    endpoint = "http://127.0.0.1:{port}/items"
+    text = (
+        "{version: 1, sources: {a: {client: {base_url: 'http://127.0.0.1'}, tables: {t: {"
+        f"columns: {{port: string, id: int}}, lookups: [{{keys: [port], endpoint: '{endpoint}'}}]}}}}}}}}}}"
+    )
+    for key in ("http", "99999"):
+        with pytest.raises(SourceError, match="not a usable URL: Port"):
+            await read(text).lookup("t", key)

@@ -210,6 +210,27 @@ async def test_503_then_success(serve: Serve, make: Callable[..., WebClient]) ->
     assert (meter.requests, meter.retries, meter.throttled, meter.bytes) == (3, 2, 0, 9)
 
 
+@pytest.mark.parametrize("status", [408, 425, 500, 502, 504])
+async def test_a_told_wait_is_kept_whatever_the_status(
+    serve: Serve, make: Callable[..., WebClient], status: int
+) -> None:
+    def told(seconds: int) -> web.Response:
+        return web.Response(status=status, headers={"Retry-After": str(seconds)})
+
+    time, meter = FakeTime(), AccessMeter()
+    server, client = await serve(answers(told(7), told(0), 200)), make(time)
+    assert (await client.request(request(server.url), meter=meter)).attempts == 3
+    assert time.slept[0] == 7
+    assert 0 < time.slept[1] < 1, "as ever where that is longer"
+    assert (meter.throttled_s, meter.throttled) == (7, 0)
+    server = await serve(answers(told(7200)))
+    with pytest.raises(SourceError, match=f"HTTP {status}") as caught:
+        await client.request(request(server.url), meter=AccessMeter())
+    assert "asks to wait 7200 s" in str(caught.value)
+    assert "client.retry.max_wait" in str(caught.value)
+    assert len(server.asked) == 1
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422])
 async def test_other_statuses_fail_at_once(serve: Serve, make: Callable[..., WebClient], status: int) -> None:
     time = FakeTime()
@@ -268,8 +289,11 @@ async def test_a_body_cut_short_is_tried_again(serve: Serve, make: Callable[...,
     assert response.body == b"half-whole"
 
 
+@pytest.mark.parametrize(
+    "coding", [b"", b"Transfer-Encoding: identity\r\n", b"Transfer-Encoding: chunked, x\r\n"]
+)
 async def test_a_reset_is_no_end_of_a_body_that_closing_ends(
-    make: Callable[..., WebClient], unused_tcp_port: int
+    make: Callable[..., WebClient], unused_tcp_port: int, coding: bytes
 ) -> None:
     """Neither a length nor chunks: whole rows came, and then the connection broke."""
     resets = 2
@@ -277,7 +301,7 @@ async def test_a_reset_is_no_end_of_a_body_that_closing_ends(
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal resets
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\na,b\n1,2\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + coding + b"Connection: close\r\n\r\na,b\n1,2\n")
         await writer.drain()
         if resets:
             resets -= 1

@@ -60,6 +60,8 @@ def test_declared_quota_headers_replace_the_usual_ones() -> None:
             {"ratelimit": "limit=100, remaining=50, reset=30", "ratelimit-policy": "100;w=60"},
             [Quota("", 50, 30, 100, 60)],
         ),
+        ({"ratelimit": "limit = 10, remaining\t= 5"}, [Quota("", 5, None, 10)]),
+        ({"ratelimit": "x-remaining=3"}, []),
         (
             {"x-rate-limit-limit": "50", "x-rate-limit-interval": "1s"},
             [Quota("x-rate-limit", None, None, 50, 1)],

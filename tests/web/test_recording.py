@@ -198,7 +198,8 @@ async def test_no_secret_is_recorded(serve: Serve, tmp_path: Path) -> None:
     assert "sid=***; Expires=Wed, 21 Oct 2037 07:28:00 GMT, two=***" in held, "a login looks for the name"
 
     replay = replaying_client(tmp_path / "tape", 0)  # knows none of them
-    answer = await ask(replay, f"{server.url}/q?y=1", method="POST", json={"deep": ["***"]})
+    own = {"deep": ["***"], "token": "inner"}
+    answer = await ask(replay, f"{server.url}/q?y=1&api_key=literal-key", method="POST", json=own)
     assert "/a?api_key=***&x=1" in answer.body.decode()
     await replay.close()
 
@@ -211,6 +212,44 @@ def test_a_replay_needs_no_secrets(tmp_path: Path) -> None:
     assert answer.body == b"in"
     with pytest.raises(SecretError):
         Secrets({}, tmp_path, WebClient().redactor).fill("${env:NOWHERE}")
+
+
+def _in_header(value: str) -> dict[str, Any]:
+    return {"headers": {"X-Key": f"key {value}"}}
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        lambda value: {"params": (("token", value),)},
+        _in_header,
+        lambda value: {"method": "POST", "json": {"deep": [{"Password": value}]}},
+        lambda value: {"method": "POST", "form": {"secret": value}},
+    ],
+)
+async def test_values_that_have_the_name_of_a_secret_are_told_apart(
+    serve: Serve, tmp_path: Path, asking: Callable[[str], dict[str, Any]]
+) -> None:
+    """Keys, say: none of them is recorded, and none is answered with the rows of another."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        return web.Response(text=str(len(server.asked)))
+
+    server = await serve(handler)
+    client = recording_client(tmp_path / "tape")
+    client.redactor.add(SECRET)
+    live = [(await ask(client, server.url, **asking(value))).body for value in ("alpha-1", "beta-22", SECRET)]
+    await client.close()
+    assert "alpha-1" not in everything(tmp_path / "tape")
+    replay = replaying_client(tmp_path / "tape", 0)
+    again = [(await ask(replay, server.url, **asking(value))).body for value in ("beta-22", "alpha-1")]
+    assert again == [live[1], live[0]]
+    secret = Secrets({}, tmp_path, replay.redactor).fill("${env:NOWHERE}")
+    assert (await ask(replay, server.url, **asking(secret))).body == live[2], "a secret need not be there"
+    with pytest.raises(SourceError, match="has no answer to") as caught:
+        await ask(replay, server.url, **asking("gamma-3"))
+    assert "another" in (caught.value.hint or "")
+    await replay.close()
 
 
 async def test_equal_requests_are_answered_in_turn_and_then_by_the_last(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -28,6 +29,17 @@ POLICY = HostPolicy()
 )
 def test_retry_after(text: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": text}, WALL) == seconds
+
+
+@pytest.mark.parametrize("date", ["Tue Nov 14 22:13:50 2023", "Tue, 14 Nov 2023 22:13:50 -0000"])
+def test_a_date_that_names_no_zone_is_of_greenwich(date: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert retry_after({"retry-after": date}, WALL) == 30
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_only_these_statuses_are_worth_another_try() -> None:

@@ -6,6 +6,7 @@ Read are the old triple (`RateLimit-Limit`, `-Remaining`, `-Reset`), the structu
 
 from __future__ import annotations
 
+import datetime as dt
 import email.utils
 import re
 from collections.abc import Iterator, Mapping
@@ -168,11 +169,12 @@ def number(text: str) -> float | None:
 
 
 def moment(text: str) -> float | None:
-    """Seconds since the epoch of an HTTP date; None for anything else."""
+    """Seconds since the epoch of an HTTP date, which is in GMT where it names no zone; None for anything else."""
     if not text:
         return None
     try:
-        return email.utils.parsedate_to_datetime(text).timestamp()
+        when = email.utils.parsedate_to_datetime(text)
+        return (when if when.tzinfo else when.replace(tzinfo=dt.UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -221,8 +223,9 @@ def _structured(headers: Mapping[str, str]) -> Iterator[Quota]:
     """`RateLimit: "name";r=50;t=30` with `RateLimit-Policy: "name";q=100;w=60`, and the draft `limit=…, remaining=…`."""
     policies = dict(_items(headers.get("ratelimit-policy", "")))
     text = headers.get("ratelimit", "")
-    if "remaining=" in text.replace(" ", ""):
-        pairs = dict(pair.strip().split("=", 1) for pair in re.split("[,;]", text) if "=" in pair)
+    split = (pair.partition("=") for pair in re.split("[,;]", text))
+    pairs = {name.strip(): value for name, _, value in split}
+    if "remaining" in pairs:
         limit = number(pairs.get("limit", ""))
         window = next(
             (number(p["w"]) for name, p in policies.items() if "w" in p and number(name) == limit), None

@@ -330,7 +330,9 @@ class _Asked:
             arriving.url = request.url
         if policy is None and arriving is None and judge is None and not yields:
             return request
-        policed = policy or request.policy
+        policed = request.policy
+        if policy is not None:
+            policed = policy if policed is exchange.policy else policy.elsewhere
         return replace(request, policy=policed, arrivals=arriving, judge=judge, yields=yields)
 
 

@@ -108,8 +108,7 @@ class Authenticator:
         token = isinstance(self._auth, FETCHED) and request.credentials.headers
         if not token or _REFUSED in request.accept:
             return await self._client.request(request, meter=meter)
-        watched = replace(request, accept=request.accept | {_REFUSED})
-        response = await self._client.request(watched, meter=meter)
+        response = await self._client.request(_watched(request), meter=meter)
         if response.status != _REFUSED:
             return response
         if isinstance(self._auth, client_spec.Jwt) and self._auth.access_token_url is None:
@@ -123,12 +122,12 @@ class Authenticator:
 
     async def _proved(self, digest: DigestSigner, request: Request, meter: AccessMeter) -> Response:
         """The answer to a request; where the server wants another proof, to one more that has it."""
-        watched = replace(request, accept=request.accept | {_REFUSED})
-        response = await self._client.request(watched, meter=meter)
+        response = await self._client.request(_watched(request), meter=meter)
         if response.status != _REFUSED:
             return response
         met = digest.learn(response.headers.get("www-authenticate", ""))
-        if not met and _REFUSED in request.accept:
+        unsaid = request.judge is None or request.judge(response) is None
+        if not met and _REFUSED in request.accept and unsaid:
             return response
         meter.retries += 1
         return await self._client.request(request, meter=meter)
@@ -238,6 +237,15 @@ class Authenticator:
             replace(request, policy=policy, source=self._source), meter=meter
         )
         return self._tokens
+
+
+def _watched(request: Request) -> Request:
+    """The request with a refusal for an answer, which is about who asks: no rule of the table's reads it."""
+    judge = request.judge
+    accept = request.accept | {_REFUSED}
+    if judge is None:
+        return replace(request, accept=accept)
+    return replace(request, accept=accept, judge=lambda one: None if one.status == _REFUSED else judge(one))
 
 
 def _header(name: str, text: str) -> Credentials:

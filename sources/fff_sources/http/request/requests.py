@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 from fff.catalog import Keys
 from fff.errors import SourceError
 from fff.structs import Struct, replace
-from fff.web.addresses import host_allowed, without_user
+from fff.web.addresses import host_allowed, origin_of, without_user
 from fff.web.redaction import tells_who_asks
 from fff.web.secrets import SECRET_PARAMS, Secrets
 from fff.web.types import Credentials, HostPolicy, Request, ResponseMemory
@@ -192,6 +192,8 @@ class Requests:
         before = len(request.params) - len(ask.params) - len(sent)
         path = self._secrets.fill(endpoint.path or "")
         head, *rest = templates.pieces(path)
+        if str(head).startswith(_WHOLE) and "/" not in str(head).partition("://")[2]:
+            return None  # keys name the host: whether secrets may go there is for each of them to be seen
         places = {key: at for at, key in enumerate(access.keys)}
         url = [part if isinstance(part, str) else (places[part[0]], part[1]) for part in rest]
         root = _join(host.base_url, str(head) or "/") if path else host.base_url
@@ -230,6 +232,7 @@ class Requests:
             headers |= question.headers
         body, form = None, None
         sent: dict[str, SentValue] = {}
+        own = True
         if ask.url is not None:
             url, credentials, own = self._followed(planned, ask, host, credentials)
             headers = headers if own else self._client.public_headers(headers)
@@ -266,6 +269,7 @@ class Requests:
             body = _merged(body, ask.body) if ask.merge else ask.body
         if question is None and ask.url is None:
             body = placed(body, endpoint, ask, sent)
+            own = self._is_ours(url, host)
         method = ask.method if ask.method in ("GET", "POST") else endpoint.method
         request = Request(
             url=url,
@@ -275,7 +279,7 @@ class Requests:
             json=None if ask.method == "GET" else body,
             form=form,
             credentials=credentials,
-            policy=self._policy,
+            policy=self._policy if own else self._policy.elsewhere,
             accept=frozenset(rule.status_code for rule in planned.spec.on_status)
             | (frozenset() if question is None else question.accept)
             | (SUBMITTED if endpoint.job is not None and ask.url is None else frozenset()),
@@ -284,26 +288,46 @@ class Requests:
             memory=memory,
             units=_units(access, keys),
         )
-        if ask.url is None and not url.startswith(host.base_url) and not self._is_ours(url, host):
-            self._keep_to_ourselves(request)
+        if not own:
+            self._keep_to_ourselves(request, followed=ask.url is not None)
         return request
 
     def _is_ours(self, url: str, host: HostParts) -> bool:
-        """Whether a URL of the spec is on a host that its secrets are for."""
-        ours = {urlsplit(one).netloc.lower() for one in (host.base_url, self._declared.base_url)}
-        return urlsplit(url).netloc.lower() in ours or host_allowed(url, self._policy.allowed_hosts)
+        """Whether a URL of the spec is on a host that its secrets are for. Raises SourceError where it is none."""
+        if url.startswith(f"{host.base_url.rstrip('/')}/"):
+            return True
+        try:
+            origin_of(url)
+            if host_allowed(url, self._policy.allowed_hosts):
+                return True
+        except ValueError as error:  # a key that stands in the place of the port, say
+            raise SourceError(
+                f"not a usable URL: {error}", source=self._name, url=self._client.shown(url)
+            ) from None
+        there, ours = urlsplit(url), map(urlsplit, (host.base_url, self._declared.base_url))
+        return any(
+            one.netloc.lower() == there.netloc.lower() and there.scheme in (one.scheme, "https")
+            for one in ours
+        )
 
-    def _keep_to_ourselves(self, request: Request) -> None:
-        """Raises SourceError where secrets would go to a host that they are not declared for."""
+    def _keep_to_ourselves(self, request: Request, *, followed: bool) -> None:
+        """Raises SourceError where secrets would go to a host that they are not declared for.
+
+        `followed`: the source itself leads there, by a URL whose secrets it knows.
+        """
         proof, params = request.credentials, (text for _, text in request.params)
-        texts = (request.url, *request.headers.values(), *params, str(request.json), str(request.form))
+        texts = [*request.headers.values(), *params, str(request.json), str(request.form)]
+        texts += [] if followed else [request.url]
         if proof.headers or proof.params or proof.sign or any(map(self._client.redactor.holds_secret, texts)):
+            hint = "list the host under client.allowed_hosts if it belongs to the source"
+            if followed:
+                hint = "name the secret in client.auth or client.headers, not in the body: a next page there goes without them"
             raise SourceError(
                 "refused to send secrets to a host other than that of base_url",
                 source=self._name,
                 table=request.table,
                 url=self._client.shown(request.url),
-                hint="list the host under client.allowed_hosts if it belongs to the source",
+                hint=hint,
             )
 
     def _followed(

@@ -309,11 +309,12 @@ class GrantedToken(Struct):
 
     @property
     def life(self) -> float | None:
-        """For how many seconds it is good, where that is said."""
+        """For how many seconds it is good, where that is said; no life at all would have a new one fetched for each request."""
         try:
-            return float(self.expires_in or 0)
+            life = float(self.expires_in or 0)
         except ValueError:
             return None
+        return life if 0 < life < float("inf") else None
 
 
 class DeviceCode(Struct):

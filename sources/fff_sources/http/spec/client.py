@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fff.web.addresses import SOCKS
-from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, Url, model_validator
+from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, Url, UrlPath, model_validator
 
 
 class Bearer(Spec):
@@ -75,7 +75,7 @@ class OAuth2(Spec):
 class LoginRequest(Spec):
     """The request that logs in; the path is joined to the base URL."""
 
-    path: str
+    path: UrlPath
     method: Literal["GET", "POST"] = "POST"
     params: dict[str, Text] = {}
     body: dict[str, Text] | None = None

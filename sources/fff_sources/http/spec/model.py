@@ -6,6 +6,7 @@ The only importer of pydantic.
 from __future__ import annotations
 
 import codecs
+import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -40,6 +41,7 @@ __all__ = [
     "SpecInvalid",
     "Text",
     "TypeName",
+    "UrlPath",
     "discriminated_by",
     "field_validator",
     "model_validator",
@@ -49,6 +51,7 @@ __all__ = [
 
 #: What pydantic raises for a spec that does not fit the models.
 SpecInvalid = ValidationError
+_FILLED = re.compile(r"\{[^}]*\}")  # columns and secrets in a text
 
 
 class Spec(BaseModel):
@@ -112,6 +115,12 @@ def _checked_url(text: object) -> object:
     return text
 
 
+def _checked_url_path(text: object) -> object:
+    if isinstance(text, str) and "#" in _FILLED.sub("", text):
+        raise ValueError("what stands behind # is not sent: write %23 for one, or leave it out")
+    return text
+
+
 def is_http(url: str) -> bool:
     """Whether a URL leads to a host by http or https."""
     try:
@@ -129,6 +138,7 @@ BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Path = Annotated[str, BeforeValidator(_checked_path)]
 Encoding = Annotated[str, BeforeValidator(_checked_encoding)]
 Url = Annotated[str, BeforeValidator(_checked_url)]
+UrlPath = Annotated[str, BeforeValidator(_checked_url_path)]
 Place = Annotated[str, BeforeValidator(_checked_place)]
 Text = Annotated[str, BeforeValidator(_text)]
 Params = dict[str, Text | list[Text] | None]

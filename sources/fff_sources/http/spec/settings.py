@@ -25,20 +25,21 @@ def base_url_variable(source: str) -> str:
 
 def check_base_url(context: SourceContext, base_url: str, *, overridden: bool) -> None:
     """Raises SpecError where requests cannot start with the base URL; `overridden`: it is the variable's."""
-    usable = is_http(base_url)
-    if usable and "@" not in urlsplit(base_url).netloc:
-        return
-    what = "holds a user name" if usable else "is not an http or https URL"
-    message = f"the base URL of {context.name} {what}: {context.client.shown(base_url)}"
     variable = base_url_variable(context.name)
-    if usable:
-        hint = "write it under client.auth: {type: http_basic, username: …, password: …}"
-    elif overridden:
-        hint = (
-            f"set it: export {variable}=https://…, or unset it to use the base_url of {context.document.file}"
-        )
-    else:
+    if not is_http(base_url):
+        what = "is not an http or https URL"
         hint = f"write https://…, or set {variable}"
+        if overridden:
+            hint = f"set it: export {variable}=https://…, or unset it to use the base_url of {context.document.file}"
+    elif "@" in urlsplit(base_url).netloc:
+        what = "holds a user name"
+        hint = "write it under client.auth: {type: http_basic, username: …, password: …}"
+    elif {"?", "#"} & {*base_url}:
+        what = "goes on behind where paths are joined to it"
+        hint = "end it before the ? or #, and write parameters under client.params: {name: value}"
+    else:
+        return
+    message = f"the base URL of {context.name} {what}: {context.client.shown(base_url)}"
     if overridden:
         raise SpecError(f"{variable}: {message}", hint=hint)
     raise context.document.error(("sources", context.name, "client", "base_url"), message, hint=hint)

@@ -30,6 +30,7 @@ from fff_sources.http.spec.model import (
     SpecInvalid,
     Text,
     TypeName,
+    UrlPath,
     discriminated_by,
     field_validator,
     model_validator,
@@ -190,7 +191,7 @@ class JobState(Spec):
 class JobPoll(Spec):
     """How a job is asked about: where, how often (seconds, times), and what is taken from the answer when it is done."""
 
-    path: str
+    path: UrlPath
     every: float = Field(default=2, gt=0)
     within: float = Field(default=600, gt=0)
     most: int = Field(default=200, ge=1)
@@ -204,7 +205,7 @@ class JobSpec(Spec):
     poll: Annotated[JobPoll, short_for("path")]
     done: Annotated[JobState, short_for("path")]
     failed: Annotated[JobState, short_for("path")] | None = None
-    fetch: str
+    fetch: UrlPath
 
     @model_validator(mode="after")
     def _names_what_is_known(self) -> JobSpec:
@@ -219,7 +220,7 @@ class JobSpec(Spec):
 class Endpoint(Spec):
     """One request and how to read its answer. `path` may be left out only where another part supplies it."""
 
-    path: str | None = None
+    path: UrlPath | None = None
     method: Literal["GET", "POST"] = "GET"
     params: Params = {}
     headers: dict[str, Text] = {}
