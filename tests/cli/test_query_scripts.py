@@ -41,6 +41,15 @@ def test_priorities_are_checked_before_a_script_runs_and_go_to_the_statements_th
     assert sorted(capfd.readouterr().out.split()) == ["1", "10", "20", "id", "y"]
 
 
+def test_what_is_wrong_is_told_by_its_line_and_its_file(tmp_path, capfd):
+    (tmp_path / "a.sql").write_text("SELECT 1 AS id;\n\n-- why\nSELECT idd\nFROM (SELECT 1 AS id) q;\n")
+    (tmp_path / "b.sql").write_text("SELECT 2 AS id")
+    assert fff(["query", "-f", str(tmp_path / "a.sql")]) == 1
+    assert "error: unknown column idd\n  4 | SELECT idd\n             ^^^\n" in capfd.readouterr().err
+    assert fff(["query", "-f", str(tmp_path / "b.sql"), "-f", str(tmp_path / "a.sql")]) == 1
+    assert f"error: {tmp_path / 'a.sql'}: unknown column idd\n  4 | SELECT idd\n" in capfd.readouterr().err
+
+
 def test_statements_share_a_session_and_what_is_granted(tmp_path):
     report = tmp_path / "report.json"
     fake("query", "rows 1; rows 2", "--report", str(report), "--max-requests", "9", "--deadline", "100")

@@ -6,11 +6,24 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 from fff.errors import UsageError
 from fff_cli.output.console import is_terminal
 
 _ENCODING = "save the SQL as UTF-8"
+
+
+class TextOfFile(str):  # noqa: SLOT000 - its file is what it has besides
+    """The text of one of several files: what is wrong in it is told by its name."""
+
+    file: Path
+
+    def __new__(cls, text: str, file: Path) -> Self:
+        """A text that is as any other."""
+        one = super().__new__(cls, text)
+        one.file = file
+        return one
 
 
 def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
@@ -27,6 +40,8 @@ def sql_texts(sql: str | None, files: Sequence[Path]) -> tuple[str, ...]:
         texts: tuple[str, ...] = (typed_text(sql, "the SQL"),)
     elif files:
         texts = tuple(_standard_input() if file == Path("-") else read_text(file) for file in files)
+        if len(texts) > 1:
+            texts = tuple(TextOfFile(text, file) for text, file in zip(texts, files, strict=True))
     elif sys.stdin is not None and not is_terminal(sys.stdin):
         texts = (_standard_input(),)
     else:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
 from fff import opening
 from fff.budget import Budget
 from fff.catalog import Catalog
-from fff.errors import UsageError
+from fff.errors import QueryError, Span, UsageError
 from fff.federation import Federation, Prepared
-from fff.sql import parameter_names, split_statements, unused_parameter
+from fff.sql import parameter_names, statement_spans, unused_parameter
 from fff.sql.analysis.priorities import nowhere
 from fff.web.client import WebClient
+from fff_cli.options.texts import TextOfFile
 from fff_cli.run.garbage import loaded
 from fff_cli.run.no_pandas import spare_pandas
 from fff_sources.load import load_catalog
@@ -61,9 +62,9 @@ async def discover_all(federation: Federation, texts: Sequence[str], budget: Bud
 
     Raises QueryError, SourceError.
     """
-    for text in texts:
-        for statement in split_statements(text):
-            await federation.discover(statement, budget)
+    for text, span in _statements(texts):
+        with _told_where(text, span):
+            await federation.discover(text[span.start : span.end], budget)
 
 
 async def look_into_files(federation: Federation, texts: Sequence[str]) -> None:
@@ -71,9 +72,9 @@ async def look_into_files(federation: Federation, texts: Sequence[str]) -> None:
 
     Raises QueryError, SourceError.
     """
-    for text in texts:
-        for statement in split_statements(text):
-            await federation.look_into_files(statement)
+    for text, span in _statements(texts):
+        with _told_where(text, span):
+            await federation.look_into_files(text[span.start : span.end])
 
 
 def prepare_all(
@@ -83,23 +84,44 @@ def prepare_all(
 
     `prioritize`: conditions of which each is about some statement. Raises QueryError, UsageError.
     """
-    statements = [statement for text in texts for statement in split_statements(text)]
-    if not statements:
+    prepared: list[Prepared] = []
+    places = _statements(texts)
+    if not places:
         raise UsageError("there is no SQL in what was given", hint="fff query 'SELECT …'")
-    if len(statements) == 1:
-        prepared = [federation.prepare(statements[0], params, prioritize)]
-        loaded()  # all but what reads answers
-        return _in_turn(prepared, prioritize)
-    names = [parameter_names(one) for one in statements]
-    unused = [name for name in params if not any(name in known for known in names)]
-    if unused:
-        raise unused_parameter(unused[0], frozenset().union(*names))
-    loaded()
-    prepared = [
-        federation.prepare(one, {name: value for name, value in params.items() if name in known}, prioritize)
-        for one, known in zip(statements, names, strict=True)
-    ]
+    known = [frozenset(params)]  # of one statement, which says itself what it does not name
+    if len(places) > 1:
+        known = []
+        for text, span in places:
+            with _told_where(text, span):
+                known.append(parameter_names(text[span.start : span.end]))
+        unused = [name for name in params if not any(name in names for names in known)]
+        if unused:
+            raise unused_parameter(unused[0], frozenset().union(*known))
+    for (text, span), names in zip(places, known, strict=True):
+        own = {name: value for name, value in params.items() if name in names}
+        with _told_where(text, span):
+            prepared.append(federation.prepare(text[span.start : span.end], own, prioritize))
+    loaded()  # all but what reads answers
     return _in_turn(prepared, prioritize)
+
+
+def _statements(texts: Sequence[str]) -> list[tuple[str, Span]]:
+    """The statements of some texts: which text each is in, and where. Raises QueryError."""
+    return [(text, span) for text in texts for span in statement_spans(text)]
+
+
+@contextmanager
+def _told_where(text: str, span: Span) -> Iterator[None]:
+    """Have what is wrong with a statement be told by its place in the whole text, and by its file, where there are several."""
+    try:
+        yield
+    except QueryError as error:
+        if error.span is not None and error.sql == text[span.start : span.end]:
+            error.sql = text
+            error.span = Span(error.span.start + span.start, error.span.end + span.start)
+        if isinstance(text, TextOfFile):
+            error.message = f"{text.file}: {error.message}"
+        raise
 
 
 def _in_turn(prepared: list[Prepared], prioritize: Sequence[str]) -> list[Prepared]:

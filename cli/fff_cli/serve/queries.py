@@ -48,7 +48,7 @@ class TooManyQueries(UsageError):  # noqa: N818 - reads as the sentence clients 
 class AskedQuery(Struct, frozen=True):
     """What a client asks, checked. `rows`: of the reply at most; `partial`: Arrow rows of an incomplete answer, too.
 
-    `text` is what the client has written: the statement, from the character `begin` on, and what is around it.
+    `text` is what the client has written: the statement, from character `begin` on, and what is around it.
     """
 
     sql: str
