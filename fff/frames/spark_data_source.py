@@ -293,19 +293,24 @@ def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
 
 
 def _cast(batch: RecordBatch, schema: pa.Schema) -> RecordBatch:
-    """The same values in the types Spark expects, which differ where its user said so."""
-    if len(batch.schema) != len(schema):
-        raise UsageError(
-            f"the schema given has {len(schema)} columns, the query {len(batch.schema)}",
-            hint="leave the schema to FFF",
-        )
+    """The columns that Spark expects, by their names in any case, in its types: both differ where its user said so."""
+    names = [name.lower() for name in batch.schema.names]
     columns = []
-    for column, wanted in zip(batch.columns, schema, strict=True):
+    for wanted in schema:
+        places = [place for place, name in enumerate(names) if name == wanted.name.lower()]
+        if len(places) != 1:
+            raise UsageError(
+                f"the schema given names {wanted.name}, the query has {'two such columns' if places else 'no such column'}",
+                hint=f"it has {', '.join(batch.schema.names)}; without a schema FFF says them",
+            )
+        column = batch.column(places[0])
         try:
             columns.append(column if column.type == wanted.type else column.cast(wanted.type))
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise QueryError(
                 f"column {wanted.name} cannot be read as {wanted.type}: {error}",
                 hint="leave the schema to FFF",
             ) from error
+    if not columns:  # of rows that are only counted
+        return batch.select([])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
