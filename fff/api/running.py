@@ -193,7 +193,7 @@ class AsyncConnection:
                 data. Its rows are those it has now.
 
         Raises:
-            UsageError: it is no frame, or has a column that SQL cannot have.
+            UsageError: it is no frame, or a result that is not whole, or has a column that SQL cannot have.
         """
         lent = Frame.of(name, frame)
         self.federation.register_frame(lent)

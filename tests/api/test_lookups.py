@@ -110,7 +110,7 @@ def test_a_key_that_is_no_number_is_found_again(publish: Publish, bad: set[str])
     schema = SCHEMA.set(0, pa.field("x", pa.float64()))
     told = pa.Table.from_batches(one.answers([pa.record_batch({"x": [math.nan, 3.0, 4.0]})], schema))
     wanted = {"nan": [1, True, None], "3": [2, True, None], "4": [None, False, None]}
-    wanted |= dict.fromkeys(bad, [None, False, "HTTP 500 after 2 attempts"])
+    wanted |= {key: [None, False, "HTTP 500 after 2 attempts"] for key in bad}
     assert {f"{x:.0f}": row for x, *row in zip(*told.to_pydict().values(), strict=True)} == wanted
 
 
