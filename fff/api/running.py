@@ -224,10 +224,16 @@ class AsyncConnection:
         return (await self._prepare(sql, params)).upper is not None
 
     async def divide(
-        self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
+        self,
+        sql: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        parts: int,
+        keep_duplicates: bool = False,
     ) -> list[StatementPart]:
         """The statement in at most so many parts. Raises QueryError, UsageError, SourceError."""
-        return await divide(self.federation.catalog, await self._prepare(sql, params), parts)
+        prepared = await self._prepare(sql, params)
+        return await divide(self.federation.catalog, prepared, parts, keep_duplicates=keep_duplicates)
 
     async def _prepare(self, sql: str, params: Mapping[str, object] | None) -> Prepared:
         _check(sql, params)

@@ -44,7 +44,9 @@ _STATEMENT: Mapping[str, Callable[[str], object]] = {
 }
 _STREAM = ("poll_interval", "max_rows_per_trigger")
 _CEILING = ("ceiling", "ceiling_token")
-_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", *_CEILING, *_STREAM, "param.NAME")
+_OPTIONS = (
+    "sources", "query", "table", "path", *_STATEMENT, "partitions", "duplicates", *_CEILING, *_STREAM, "param.NAME",
+)  # fmt: skip
 #: Seconds between two requests of a stream for what has changed, where nothing else is said.
 _POLL_S = 10.0
 _PARAM = "param."
@@ -76,6 +78,7 @@ class Job:
     settings: Mapping[str, Any]
     partitions: int
     ceiling: CeilingAddress | None = None
+    keep_duplicates: bool = False  # of rows that share a key, one may come from each task
     job: str = field(default_factory=new_job)
 
     @classmethod
@@ -98,10 +101,13 @@ class Job:
         partitions = _read("partitions", int, options.get("partitions", "1"))
         if partitions < 1:
             raise UsageError(f"partitions must be at least 1, not {partitions}")
+        duplicates = options.get("duplicates", "drop")
+        if duplicates not in ("drop", "keep"):
+            raise UsageError(f"duplicates must be drop or keep, not {duplicates!r}")
         ceiling = None
         if options.get("ceiling"):
             ceiling = CeilingAddress.of(options["ceiling"], options.get("ceiling_token", ""))
-        return cls(sources, sql, _params(options, sql), settings, partitions, ceiling)
+        return cls(sources, sql, _params(options, sql), settings, partitions, ceiling, duplicates == "keep")
 
     def columns(self) -> tuple[str, bool]:
         """The columns of the result in Spark's words, and whether conditions on them spare work; reads no table."""
@@ -151,7 +157,10 @@ class Job:
         from fff.api import connect  # noqa: PLC0415
 
         with connect(*self.sources, **self.settings) as federation:
-            return list(federation.divide(self.sql, self.params, parts=self.partitions)) or [None]
+            parts = federation.divide(
+                self.sql, self.params, parts=self.partitions, keep_duplicates=self.keep_duplicates
+            )
+            return list(parts) or [None]
 
     def read(self, part: Any, schema: pa.Schema) -> Iterator[RecordBatch]:
         """The rows of a part, in the types Spark expects.

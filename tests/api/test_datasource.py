@@ -85,6 +85,18 @@ def test_parts_only_where_they_are_wanted_and_possible(publish: Publish) -> None
     assert set(served.asked.values()) == {1}
 
 
+def test_rows_that_share_a_key_come_once_unless_duplicates_are_kept(publish: Publish) -> None:
+    served, keyed = pages(60, "pages"), tables("pages")
+    served.tables["r"][1][30] = served.tables["r"][1][9]  # a later page begins with a row of an earlier one
+    keyed["r"]["primary_key"] = ["a"]
+    spec = publish(served, keyed)
+    whole = job(spec, table="r", partitions="3")
+    assert whole.parts() == [None]
+    assert len(rows_of(whole)) == 59
+    divided = job(spec, table="r", partitions="3", duplicates="keep")
+    assert sorted(row for part in divided.parts() for row in rows_of(divided, part)).count(9) == 2
+
+
 def test_parameters(publish: Publish) -> None:
     spec = publish(pages(25, "total"), tables("total"))
     sql = "SELECT a, b FROM r WHERE a < :Bound AND b = :word"
@@ -103,6 +115,7 @@ def test_parameters(publish: Publish) -> None:
         ({"query": "SELECT 1", "table": "r"}, "either a query or a table"),
         ({"table": "r", "pages": "3"}, "no option 'pages'"),
         ({"table": "r", "partitions": "0"}, "at least 1"),
+        ({"table": "r", "duplicates": "some"}, "duplicates must be drop or keep, not 'some'"),
         ({"table": "r", "partitions": "many"}, "must be a number"),
         ({"table": "r", "deadline": "soon"}, "must be a number"),
     ],
@@ -126,9 +139,7 @@ def test_conditions_of_the_job_reach_the_source(publish: Publish) -> None:
         assert one.columns()[1]
         where = [spark.GreaterThanOrEqual(("a",), 50), spark.IsNotNull(("a",))]
         assert sorted(
-            row
-            for batch in one.where(where).read(None, SCHEMA)
-            for row in batch["a"].to_pylist()
+            row for batch in one.where(where).read(None, SCHEMA) for row in batch["a"].to_pylist()
         ) == list(range(50, 60))
         assert sum(served.asked.values()) == 1
         assert [one.sql, one.params] == [job(Path("x"), **options).sql, {}]
