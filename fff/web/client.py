@@ -243,16 +243,18 @@ class WebClient:
             target = without_user(urljoin(base, location))
             parts, here = urlsplit(target), urlsplit(req.url)
             port = here.port or port_of(here.scheme)
-            same = (parts.hostname, parts.port or port_of(parts.scheme)) == (here.hostname, port)
+            there = parts.port or port_of(parts.scheme)
         except ValueError:
             reason = "refused a redirect to something that is not a URL"
             raise _Failed(reason, again=False, status=status) from None
-        upgraded = (parts.scheme, here.scheme) == ("https", "http") and parts.hostname == here.hostname
+        # Another port is another server, but for the one of https in the place of that of http.
+        upgraded = (here.scheme, port, parts.scheme, there) == ("http", 80, "https", 443)
+        same = parts.hostname == here.hostname and (port == there or upgraded)
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
             raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
         credentials, headers = req.credentials, req.headers
         turned = turns_to_get(req, status, parts.path)
-        if not (same or upgraded):
+        if not same:
             if not host_allowed(target, req.policy.allowed_hosts):
                 raise _Failed(
                     f"refused a redirect to another host: {self.shown(target)}",

@@ -183,7 +183,9 @@ class Whim(Limit):
 def test_a_server_that_refuses_at_random_is_not_asked_ever_less(seed: int) -> None:
     """What waits here is no limit of the server: the gaps stay as long as twice the longest wait after a refusal."""
     ran = drive(SimulatedServer(Whim(seed), tell=simulated.retry_after), 60, max_attempts=20)
-    waits = [after - at for at, after in itertools.pairwise(sorted((*ran.server.admitted, *ran.server.refused)))]
+    waits = [
+        after - at for at, after in itertools.pairwise(sorted((*ran.server.admitted, *ran.server.refused)))
+    ]
     assert max(waits) <= 61, "seconds from one request to the next"
     assert ran.took < 60 * 80
 
