@@ -35,7 +35,8 @@ async def divide(
     """Parts of the statement's only scan; none where its rows do not come from the pages of one table, row by row.
 
     Nor where these have a key, unless duplicates are kept: who reads one part does not see that a row of it
-    came with a page of another's, too. Raises SourceError: to know the number of pages, the first one is fetched.
+    came with a page of another's, too.
+    Raises SourceError: to know the number of pages, the first one is fetched.
     """
     table = _only_table(prepared)
     if table is None or parts < 2 or (table.primary_key and not keep_duplicates):

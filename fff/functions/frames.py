@@ -55,7 +55,7 @@ class Frame(Struct, frozen=True, eq=False):
 def _arrow(name: str, frame: object) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
-    outcome = frame.outcome if hasattr(type(frame), "outcome") else None
+    outcome = getattr(frame, "outcome", None) if hasattr(type(frame), "outcome") else None
     if isinstance(outcome, RunOutcome) and not outcome.complete:
         raise UsageError(
             f"{name}: the result is incomplete, and what is made of it would look whole: {outcome.reason}",

@@ -238,18 +238,16 @@ class WebClient:
         raise _Failed(f"more than {req.policy.max_redirects} redirects", again=False)
 
     def _redirected(self, req: Request, status: int, base: str, location: str) -> Request:
-        """The request a redirect asks for; never with credentials to another host, never to a host not allowed."""
+        """The request a redirect asks for; with credentials to no other host or port (https's may replace http's), to no host not allowed."""
         try:
             target = without_user(urljoin(base, location))
             parts, here = urlsplit(target), urlsplit(req.url)
-            port = here.port or port_of(here.scheme)
-            there = parts.port or port_of(parts.scheme)
+            ports = [one.port or port_of(one.scheme) for one in (here, parts)]
         except ValueError:
             reason = "refused a redirect to something that is not a URL"
             raise _Failed(reason, again=False, status=status) from None
-        # Another port is another server, but for the one of https in the place of that of http.
-        upgraded = (here.scheme, port, parts.scheme, there) == ("http", 80, "https", 443)
-        same = parts.hostname == here.hostname and (port == there or upgraded)
+        upgraded = (here.scheme, parts.scheme, *ports) == ("http", "https", 80, 443)
+        same = parts.hostname == here.hostname and (upgraded or ports[0] == ports[1])
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
             raise _Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
         credentials, headers = req.credentials, req.headers
