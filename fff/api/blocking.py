@@ -229,15 +229,22 @@ class Connection:
         return self._loop.run(self._inner.needs_spark(sql, params))
 
     def divide(
-        self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
+        self,
+        sql: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        parts: int,
+        keep_duplicates: bool = False,
     ) -> list[StatementPart]:
         """The statement in at most so many parts, for as many readers, who may be elsewhere.
 
         None where it cannot be divided: only rows of one table whose pages can be asked for one by one, as
-        the first page tells, come in parts. That page is fetched here, and by no reader. Raises QueryError,
-        UsageError, SourceError.
+        the first page tells, come in parts. That page is fetched here, and by no reader. Of a table that
+        declares a `primary_key` only where duplicates are kept: a row may then come with each part. Raises
+        QueryError, UsageError, SourceError.
         """
-        return self._loop.run(self._inner.divide(sql, params, parts=parts))
+        divided = self._inner.divide(sql, params, parts=parts, keep_duplicates=keep_duplicates)
+        return self._loop.run(divided)
 
     def reset(self) -> None:
         """Forget what statements have read of tables: the next one asks the sources again. For `keep`."""

@@ -29,13 +29,17 @@ class StatementPart:
     of: int = 1
 
 
-async def divide(catalog: Catalog, prepared: Prepared, parts: int) -> list[StatementPart]:
+async def divide(
+    catalog: Catalog, prepared: Prepared, parts: int, *, keep_duplicates: bool
+) -> list[StatementPart]:
     """Parts of the statement's only scan; none where its rows do not come from the pages of one table, row by row.
 
+    Nor where these have a key, unless duplicates are kept: who reads one part does not see that a row of it
+    came with a page of another's, too.
     Raises SourceError: to know the number of pages, the first one is fetched.
     """
     table = _only_table(prepared)
-    if table is None or parts < 2:
+    if table is None or parts < 2 or (table.primary_key and not keep_duplicates):
         return []
     adapter = catalog.adapter_of(table)
     if not isinstance(adapter, Divisible):

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from fff.display.counts import counted
 from fff.display.html import SHOWN_ROWS, html_table, safe_text
-from fff.errors import UsageError
+from fff.errors import SourceError, UsageError
 from fff.schema import shown_values
 from fff.stats import Missing
 from fff.version import how_to_install
@@ -73,10 +73,13 @@ class Result(Ended):
         batches: Sequence[RecordBatch],
         outcome: RunOutcome,
         own_frame: Callable[[ArrowTable], Any],
+        *,
+        partial: bool,
     ) -> None:
         self._table = pa.Table.from_batches(batches, schema=schema)
         self._outcome = outcome
         self._own_frame = own_frame
+        self._partial = partial  # a part was asked for, if need be
         self._fetched = 0  # rows that `fetchone` and its like have given
 
     @property
@@ -141,9 +144,16 @@ class Result(Ended):
                 process, else one in FFF's own Spark, whose data frames live as long as the connection.
 
         Raises:
+            SourceError: the result is not whole, and `on_source_error="partial"` was not said: a frame does
+                not tell.
             SparkError: Spark cannot be started, or does not take the rows.
             UsageError: FFF's own Spark is asked for and the connection is closed.
         """
+        if not (self.complete or self._partial):
+            raise SourceError(
+                f"the result is incomplete: {self._outcome.reason}",
+                hint='with on_source_error="partial" to_spark gives what there is',
+            )
         from fff.spark.session import users_session  # noqa: PLC0415 - only those who want Spark pay for it
 
         session = session if session is not None else users_session()

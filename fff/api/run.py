@@ -76,7 +76,8 @@ class BackgroundRun:
     def result(self) -> Result:
         """The result of a run that is over."""
         schema = self._batches[0].schema
-        return Result(schema, self._batches, self.execution.outcome, self._own_spark.frame)
+        partial = self.execution.options.on_source_error == "partial"
+        return Result(schema, self._batches, self.execution.outcome, self._own_spark.frame, partial=partial)
 
     async def stop(self) -> None:
         """End it, whatever it is doing; harmless when it is over.

@@ -195,7 +195,7 @@ class AsyncConnection:
                 them as it is.
 
         Raises:
-            UsageError: it is no frame, or has a column that SQL cannot have.
+            UsageError: it is no frame, or a result that is not whole, or has a column that SQL cannot have.
         """
         lent = Frame.of(name, frame)
         self.federation.register_frame(lent)
@@ -226,11 +226,16 @@ class AsyncConnection:
         return (await self._prepare(sql, params)).upper is not None
 
     async def divide(
-        self, sql: str, params: Mapping[str, object] | None = None, *, parts: int
+        self,
+        sql: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        parts: int,
+        keep_duplicates: bool = False,
     ) -> list[StatementPart]:
         """The statement in at most so many parts. Raises QueryError, UsageError, SourceError."""
         prepared = await self._prepare(sql, params)
-        return await divide(self.federation.catalog, prepared, parts)
+        return await divide(self.federation.catalog, prepared, parts, keep_duplicates=keep_duplicates)
 
     async def _prepare(self, sql: str, params: Mapping[str, object] | None) -> Prepared:
         _check(sql, params)

@@ -15,10 +15,11 @@ from fff.catalog import Catalog, Key, Keys, LookupMethod, Page, ScanMethod, Sour
 from fff.dataflow.plan.extents import quoted
 from fff.errors import InfeasibleQuery, InvariantError, QueryError, SourceError
 from fff.federation import Federation
-from fff.frames.attempts import ATTEMPTS, TaskAttempt, attempt, new_job
+from fff.frames.attempts import TaskAttempt, attempt, new_job
 from fff.frames.ceiling import CeilingAddress
 from fff.functions import SOURCE, Frame
 from fff.functions.frames import PAGE
+from fff.functions.judging import findable
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
 from fff.schema import schema_of
@@ -48,7 +49,6 @@ class KeyQuestion:
         options: how the statement is run.
         job: the name of this lookup.
         ceiling: where its tasks lease their requests, in place of shares.
-        attempts: how often Spark tries a task before the job fails.
     """
 
     specs: tuple[SpecText, ...] = field(repr=False)
@@ -59,7 +59,6 @@ class KeyQuestion:
     options: RunOptions
     job: str = field(default_factory=new_job)
     ceiling: CeilingAddress | None = None
-    attempts: int = ATTEMPTS
 
     @property
     def sql(self) -> str:
@@ -109,7 +108,7 @@ class KeyQuestion:
         """
         some = list(batches)
         keys = pa.Table.from_batches(some) if some else None
-        with attempt(self.job, self.tasks, self.ceiling, self.attempts) as this:
+        with attempt(self.job, self.tasks, self.ceiling) as this:
             if keys is None or not keys.num_rows:
                 asyncio.run(this.client.close())  # its share is for the others
                 return
@@ -261,7 +260,8 @@ class _LookupsOfSource:
 
 
 def _tuples(table: ArrowTable) -> Iterator[Key]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+    """Keys by which the same ones are found again."""
+    return map(findable, zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
 def _told(keys: ArrowTable, rows: ArrowTable, reasons: Mapping[Key, str]) -> ArrowTable:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from fff.web.client import WebClient
 _PREFIX = "fff-task-"
 _OLD_S = 3_600.0  # seconds after which nobody comes again for what a job has left that was ended
 #: How often Spark tries a task unless it is told otherwise.
-ATTEMPTS = 4
+_ATTEMPTS = 4
 
 
 def new_job() -> str:
@@ -42,21 +42,25 @@ class TaskAttempt:
 
 
 @contextlib.contextmanager
-def attempt(
-    job: str, tasks: int, ceiling: CeilingAddress | None, attempts: int = ATTEMPTS
-) -> Iterator[TaskAttempt]:
+def attempt(job: str, tasks: int, ceiling: CeilingAddress | None) -> Iterator[TaskAttempt]:
     """An attempt at the task that Spark runs in this process, one of so many of a job.
 
     What it has stored is there for the next attempt on this machine until one has come to its end, or the
-    last of so many `attempts` has failed, and the job with it.
+    last one has failed, and the job with it. The only attempt that there will be stores nothing: Spark ends
+    this process, without a word to it, as soon as nobody wants more rows.
     """
     from fff.spark.bridge import TaskContext  # noqa: PLC0415 - slow, and not of use elsewhere
 
     context = TaskContext.get()
     stage, task = ("plan", 0) if context is None else (context.stageId(), context.partitionId())
-    is_last = (0 if context is None else context.attemptNumber()) + 1 >= attempts
+    number, attempts = 1, _ATTEMPTS
+    if context is not None:
+        number, attempts = context.attemptNumber() + 1, attempts_of(context.getLocalProperty)
     leases = None if ceiling is None else ceiling.line(f"{job}.{stage}", task, tasks)
     _sweep()
+    if attempts == 1:
+        yield TaskAttempt(WebClient(share=tasks, leases=leases), None)
+        return
     folder = Path(tempfile.gettempdir()) / f"{_PREFIX}{job}.{stage}.{task}"
     try:
         journal = Journal(folder, durable=False)
@@ -67,13 +71,22 @@ def attempt(
         yield TaskAttempt(JournaledClient(journal, share=tasks, leases=leases), folder)
     except Exception:
         journal.close()
-        if is_last:
+        if number >= attempts:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # nobody wants more rows
         raise
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def attempts_of(setting: Callable[[str], str | None]) -> int:
+    """How often a task is tried before its job fails: on one machine once, unless its master says so."""
+    master = setting("spark.master") or ""
+    if master == "local" or master.startswith("local["):
+        _, _, failures = master.rstrip("]").partition(",")
+        return int(failures or 1)
+    return int(setting("spark.task.maxFailures") or _ATTEMPTS)
 
 
 def _sweep() -> None:

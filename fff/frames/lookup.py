@@ -12,7 +12,6 @@ import pyarrow as pa
 from fff.api.loop import run_apart
 from fff.errors import InfeasibleQuery, UsageError
 from fff.frames.asking import KeyQuestion, discovered_table
-from fff.frames.attempts import ATTEMPTS
 from fff.frames.ceiling import ceiling_of
 from fff.opening import Sources, open_federation
 from fff.options import DEFAULT_POLICY, Preference, RunOptions
@@ -100,9 +99,8 @@ def lookup(
             tasks = min(partitions or slots_of(frame.sparkSession), described.most_shares)
             specs = tuple(federation.catalog.specs())
             question = KeyQuestion(
-                specs, described.full_name, tuple(named), wanted, tasks, options,
-                ceiling=ceiling, attempts=attempts_of(frame.sparkSession),
-            )  # fmt: skip
+                specs, described.full_name, tuple(named), wanted, tasks, options, ceiling=ceiling
+            )
             schema = arrow_schema(keys.schema)
             question.check_lookups(described)
             try:
@@ -220,15 +218,6 @@ def slots_of(spark: Any) -> int:
     """How many tasks the cluster runs at once; a server of Spark Connect does not say."""
     context = getattr(spark, "sparkContext", None)
     return int(getattr(context, "defaultParallelism", _TASKS))
-
-
-def attempts_of(spark: Any) -> int:
-    """How often a task is tried before its job fails: on one machine once, unless its master says so."""
-    master = str(spark.conf.get("spark.master", ""))
-    if master == "local" or master.startswith("local["):
-        _, _, failures = master.rstrip("]").partition(",")
-        return int(failures or 1)
-    return int(spark.conf.get("spark.task.maxFailures", str(ATTEMPTS)))
 
 
 def _quoted(name: str) -> str:

@@ -44,7 +44,9 @@ _STATEMENT: Mapping[str, Callable[[str], object]] = {
 }
 _STREAM = ("poll_interval", "max_rows_per_trigger")
 _CEILING = ("ceiling", "ceiling_token")
-_OPTIONS = ("sources", "query", "table", "path", *_STATEMENT, "partitions", *_CEILING, *_STREAM, "param.NAME")
+_OPTIONS = (
+    "sources", "query", "table", "path", *_STATEMENT, "partitions", "duplicates", *_CEILING, *_STREAM, "param.NAME",
+)  # fmt: skip
 #: Seconds between two requests of a stream for what has changed, where nothing else is said.
 _POLL_S = 10.0
 _PARAM = "param."
@@ -76,6 +78,7 @@ class Job:
     settings: Mapping[str, Any]
     partitions: int
     ceiling: CeilingAddress | None = None
+    keep_duplicates: bool = False  # of rows that share a key, one may come from each task
     job: str = field(default_factory=new_job)
 
     @classmethod
@@ -98,10 +101,13 @@ class Job:
         partitions = _read("partitions", int, options.get("partitions", "1"))
         if partitions < 1:
             raise UsageError(f"partitions must be at least 1, not {partitions}")
+        duplicates = options.get("duplicates", "drop")
+        if duplicates not in ("drop", "keep"):
+            raise UsageError(f"duplicates must be drop or keep, not {duplicates!r}")
         ceiling = None
         if options.get("ceiling"):
             ceiling = CeilingAddress.of(options["ceiling"], options.get("ceiling_token", ""))
-        return cls(sources, sql, _params(options, sql), settings, partitions, ceiling)
+        return cls(sources, sql, _params(options, sql), settings, partitions, ceiling, duplicates == "keep")
 
     def columns(self) -> tuple[str, bool]:
         """The columns of the result in Spark's words, and whether conditions on them spare work; reads no table."""
@@ -151,7 +157,10 @@ class Job:
         from fff.api import connect  # noqa: PLC0415
 
         with connect(*self.sources, **self.settings) as federation:
-            return list(federation.divide(self.sql, self.params, parts=self.partitions)) or [None]
+            parts = federation.divide(
+                self.sql, self.params, parts=self.partitions, keep_duplicates=self.keep_duplicates
+            )
+            return list(parts) or [None]
 
     def read(self, part: Any, schema: pa.Schema) -> Iterator[RecordBatch]:
         """The rows of a part, in the types Spark expects.
@@ -294,19 +303,24 @@ def _params(options: Mapping[str, str], sql: str) -> dict[str, object]:
 
 
 def _cast(batch: RecordBatch, schema: pa.Schema) -> RecordBatch:
-    """The same values in the types Spark expects, which differ where its user said so."""
-    if len(batch.schema) != len(schema):
-        raise UsageError(
-            f"the schema given has {len(schema)} columns, the query {len(batch.schema)}",
-            hint="leave the schema to FFF",
-        )
+    """The columns that Spark expects, by their names in any case, in its types: both differ where its user said so."""
+    names = [name.lower() for name in batch.schema.names]
     columns = []
-    for column, wanted in zip(batch.columns, schema, strict=True):
+    for wanted in schema:
+        places = [place for place, name in enumerate(names) if name == wanted.name.lower()]
+        if len(places) != 1:
+            raise UsageError(
+                f"the schema given names {wanted.name}, the query has {'two such columns' if places else 'no such column'}",
+                hint=f"it has {', '.join(batch.schema.names)}; without a schema FFF says them",
+            )
+        column = batch.column(places[0])
         try:
             columns.append(column if column.type == wanted.type else column.cast(wanted.type))
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise QueryError(
                 f"column {wanted.name} cannot be read as {wanted.type}: {error}",
                 hint="leave the schema to FFF",
             ) from error
+    if not columns:  # of rows that are only counted
+        return batch.select([])
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -13,6 +13,7 @@ from fff.catalog import ScanMethod, Table
 from fff.errors import UsageError
 from fff.functions.values import changed
 from fff.schema import frame_field, in_nearest, nearest
+from fff.stats import RunOutcome
 from fff.structs import Struct
 
 #: Rows of one page.
@@ -57,6 +58,12 @@ class Frame(Struct, frozen=True, eq=False):
 def _arrow(name: str, frame: object) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
+    outcome = getattr(frame, "outcome", None) if hasattr(type(frame), "outcome") else None
+    if isinstance(outcome, RunOutcome) and not outcome.complete:
+        raise UsageError(
+            f"{name}: the result is incomplete, and what is made of it would look whole: {outcome.reason}",
+            hint="take its rows where a part will do: result.to_arrow()",
+        )
     if hasattr(frame, "collect_schema"):  # of polars, which may be lazy
         frame = frame.lazy().collect()  # type: ignore[attr-defined]
     collect = getattr(frame, "toArrow", None)  # a frame of Spark

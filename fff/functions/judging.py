@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -128,8 +129,8 @@ class ProxiedFunction:
             if page.truncated is not None:
                 raise page.error or SourceError(page.truncated, source=table.source, table=table.name)
             *arguments, values = (column.to_pylist() for column in page.rows.columns)
-            verdicts |= dict(zip(map(_findable, zip(*arguments, strict=True)), values, strict=True))
-        return [verdicts.get(_findable(key)) for key in keys]
+            verdicts |= dict(zip(map(findable, zip(*arguments, strict=True)), values, strict=True))
+        return [verdicts.get(findable(key)) for key in keys]
 
     async def _scores(
         self, table: Table, keys: Keys, meter: AccessMeter, *, batched: bool
@@ -146,9 +147,9 @@ class ProxiedFunction:
         return scores
 
 
-def _findable(key: Key) -> Key:
-    """Arguments, by which a verdict is found again: NaN is equal to itself in SQL, and not in Python."""
-    return tuple("NaN" if value != value else value for value in key)  # noqa: PLR0124
+def findable(key: Key) -> Key:
+    """Values by which the same ones are found again: NaN is equal to itself in SQL, and in Python one object alone is."""
+    return tuple(math.nan if value != value else value for value in key)  # noqa: PLR0124
 
 
 def _trues(verdicts: Mapping[int, bool | None]) -> dict[int, bool]:

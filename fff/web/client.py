@@ -224,21 +224,21 @@ class WebClient:
         raise Failed(f"more than {req.policy.max_redirects} redirects", again=False)
 
     def _redirected(self, req: Request, status: int, base: str, location: str) -> Request:
-        """The request a redirect asks for; never with credentials to another host, never to a host not allowed."""
+        """The request a redirect asks for; with credentials to no other host or port (https's may replace http's), to no host not allowed."""
         try:
             target = without_user(urljoin(base, location))
             parts, here = urlsplit(target), urlsplit(req.url)
-            port = here.port or port_of(here.scheme)
-            same = (parts.hostname, parts.port or port_of(parts.scheme)) == (here.hostname, port)
+            ports = [one.port or port_of(one.scheme) for one in (here, parts)]
         except ValueError:
             reason = "refused a redirect to something that is not a URL"
             raise Failed(reason, again=False, status=status) from None
-        upgraded = (parts.scheme, here.scheme) == ("https", "http") and parts.hostname == here.hostname
+        upgraded = (here.scheme, parts.scheme, *ports) == ("http", "https", 80, 443)
+        same = parts.hostname == here.hostname and (upgraded or ports[0] == ports[1])
         if parts.scheme not in ("http", "https") or (here.scheme == "https" and parts.scheme == "http"):
             raise Failed(f"refused a redirect to {self.shown(target)}", again=False, status=status)
         credentials, headers, policy = req.credentials, req.headers, req.policy
         turned = turns_to_get(req, status, parts.path)
-        if not (same or upgraded):
+        if not same:
             if not host_allowed(target, req.policy.allowed_hosts):
                 raise Failed(
                     f"refused a redirect to another host: {self.shown(target)}",

@@ -22,6 +22,11 @@ from pyspark.sql import SparkSession
 import fff
 from tests.web.serving import serving_beside
 
+#: Of which one comes on two pages.
+EVENTS = [
+    {"id": n, "at": f"2024-01-{1 + n % 3:02}T{n % 10:02}:00:00Z", "day": f"2024-01-{1 + n % 3:02}"} for n in range(60)
+]  # fmt: skip
+EVENTS.insert(30, EVENTS[9])
 PLACES = [(f"{n % 150:05}", f"town {n % 7}", "ab"[n % 2], n) for n in range(300)]
 PAGE = 25
 
@@ -49,6 +54,9 @@ class Town:
                 dict(zip(("zip", "name", "kind", "n"), row, strict=True)) for row in PLACES[at : at + PAGE]
             ]
             return web.json_response({"items": rows, "total": len(PLACES)})
+        if key == "events":
+            at = int(request.query["page"]) * PAGE
+            return web.json_response({"items": EVENTS[at : at + PAGE], "pages": -(-len(EVENTS) // PAGE)})
         self.asked[f"{kind}/{key}"] += 1
         if key in self.bad:
             return web.json_response({}, status=500)
@@ -69,7 +77,13 @@ def spec(url: str) -> dict[str, Any]:
             "lookups": [{"keys": [key], "endpoint": f"{table}/{{{key}}}"}],
         }
 
+    by_pages = {"type": "page_number", "base_page": 0, "page_param": "page", "total_path": "pages"}
     tables = {
+        "events": {
+            "columns": {"id": "bigint", "at": "timestamp", "day": "date"},
+            "primary_key": ["id"],
+            "scan": {"endpoint": {"path": "all/events", "data_selector": "items", "paginator": by_pages}},
+        },
         "places": {
             "columns": {"zip": "string", "name": "string", "kind": "string", "n": "int"},
             "scan": {"endpoint": {"path": "all/places", "data_selector": "items", "paginator": paginator}},
@@ -123,8 +137,35 @@ def run(master: str, site: Town, path: Path) -> None:
         PySparkException, match=r"town\.incomes was not read in full: zip = '00013': HTTP 500"
     ):
         fff.read(left, spark=session, sources=[path])
+    means_what_the_session_means(session, path)
     session.stop()
     print("good")
+
+
+def means_what_the_session_means(session: SparkSession, path: Path) -> None:
+    """Conditions have one meaning, in whatever time zone: that of Spark over the same rows."""
+    events = sorted({tuple(one.values()) for one in EVENTS})
+    kinds = "id bigint, at string, day string"
+    session.createDataFrame(events, kinds).selectExpr(
+        "id", "CAST(at AS timestamp) AS at", "CAST(day AS date) AS day"
+    ).createOrReplaceTempView("events")
+    assert session.table("events").count() == 60
+    moments = "at < TIMESTAMP '2024-01-02 00:00:00' OR hour(at) = 3"
+    for zone, condition in (
+        ("America/New_York", moments),
+        ("America/New_York", "CAST(at AS date) = DATE '2024-01-02' AND day < DATE '2024-01-03'"),
+        ("America/New_York", "at < now() AND day < current_date() - INTERVAL 7 DAYS"),
+        ("UTC", moments),
+    ):
+        session.conf.set("spark.sql.session.timeZone", zone)
+        sql = f"SELECT id, current_date() FROM events WHERE {condition}"
+        wanted = session.sql(sql)
+        read = fff.read(sql, spark=session, sources=[path], partitions=2)
+        assert sorted(read.collect()) == sorted(wanted.collect()), (zone, condition)
+        assert read.columns == wanted.columns, read.columns
+    large = {"x": 3_000_000_000, "y": 2**70, "least": 57}
+    sql = "SELECT id FROM events WHERE id < :x AND id < :y AND id >= :least"
+    assert sorted(fff.read(sql, large, spark=session, sources=[path]).collect()) == [(57,), (58,), (59,)]
 
 
 if __name__ == "__main__":

@@ -159,6 +159,26 @@ def test_a_budget_is_that_of_its_statement(publish: Publish) -> None:
         assert federation.sql("SELECT a FROM web.r").complete
 
 
+def test_a_part_is_not_handed_on_as_the_whole(publish: Publish) -> None:
+    with fff.connect(publish(site(), TABLES)) as federation:
+        part = federation.sql("SELECT a FROM web.r", max_requests=2)
+        with pytest.raises(fff.SourceError, match="the result is incomplete: the budget of 2 requests"):
+            part.to_spark()
+        with pytest.raises(fff.UsageError, match=r"p: the result is incomplete.*: the budget of 2 requests"):
+            federation.register_table("p", part)
+        with pytest.raises(fff.UsageError, match="part: the result is incomplete"):
+            fff.sql("SELECT count(*) FROM {part}", part=part)
+        federation.register_table("p", part.to_arrow())
+        assert len(federation.sql("SELECT a FROM p")) == len(part)
+        federation.register_table("p", federation.sql("SELECT a FROM web.r"))
+        assert len(federation.sql("SELECT a FROM p")) == 45
+        wanted = federation.sql("SELECT a FROM web.r", max_requests=2, on_source_error="partial")
+        lent = object()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("fff.spark.bridge.frame_in", lambda session, rows: (session, rows))
+            assert wanted.to_spark(lent) == (lent, wanted.to_arrow())
+
+
 def test_what_was_read_is_kept_where_it_is_wanted(publish: Publish) -> None:
     served = site()
     spec = publish(served, TABLES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import math
 import os
 import pickle
 import socket
@@ -14,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -26,11 +26,12 @@ from fff.access.disk.journal import Journal
 from fff.catalog import LookupMethod
 from fff.frames import asking
 from fff.frames.asking import KeyQuestion
+from fff.frames.attempts import attempts_of
 from fff.frames.ceiling import CeilingAddress, CeilingService
-from fff.frames.lookup import attempts_of
 from fff.frames.spark_data_source import Job
 from fff.opening import open_federation
 from fff.options import RunOptions, SpecText
+from fff.spark import bridge
 from fff.stats import MORE_KEYS, Missing
 from fff.structs import replace
 from fff.web.types import HostPolicy, Window
@@ -99,6 +100,18 @@ def test_a_key_that_failed_says_why_and_the_others_are_whole(publish: Publish) -
     answers = asked(question(publish(site_failing(incomes(), {"z3"}), TOWN)), ["z1", "z3", "nowhere"])
     assert answers["z3"] == (None, False, "HTTP 500 after 2 attempts")
     assert [answers[key][-1] for key in ("z1", "nowhere")] == [None, None]
+
+
+@pytest.mark.parametrize("bad", [set(), {"nan"}, {"3"}])
+def test_a_key_that_is_no_number_is_found_again(publish: Publish, bad: set[str]) -> None:
+    tables = {"sizes": access("sizes", {"x": "double", "a": "int"}, scan=False, lookups=["x"])}
+    site = site_failing(Incomes({"sizes": (("x", "a"), [("nan", 1), (3, 2)])}), bad)
+    one = replace(question(publish(site, tables)), table="web.sizes", on=("x",))
+    schema = SCHEMA.set(0, pa.field("x", pa.float64()))
+    told = pa.Table.from_batches(one.answers([pa.record_batch({"x": [math.nan, 3.0, 4.0]})], schema))
+    wanted = {"nan": [1, True, None], "3": [2, True, None], "4": [None, False, None]}
+    wanted |= {key: [None, False, "HTTP 500 after 2 attempts"] for key in bad}
+    assert {f"{x:.0f}": row for x, *row in zip(*told.to_pydict().values(), strict=True)} == wanted
 
 
 def site_failing(site: Incomes, keys: set[str]) -> Incomes:
@@ -408,18 +421,44 @@ def test_a_task_that_is_repeated_asks_for_nothing_that_an_attempt_of_it_was_answ
 )
 def test_how_often_a_task_is_tried(master: str, attempts: int) -> None:
     settings = {"spark.master": master, "spark.task.maxFailures": "9"}
-    assert attempts_of(SimpleNamespace(conf=settings)) == attempts
+    assert attempts_of(settings.get) == attempts
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize(
+    ("task", "left"), [(("local[1]", 0), 0), (("local[1,2]", 0), 1), (("local[1,2]", 1), 0)]
+)
 def test_the_last_attempt_of_a_task_leaves_nothing(
-    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, attempts: int
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task: tuple[str, int], left: int
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(bridge, "TaskContext", _Task(*task))
     monkeypatch.setattr(asking, "_told", lambda *_: (_ for _ in ()).throw(RuntimeError("the task dies")))
     with pytest.raises(RuntimeError, match="the task dies"):
-        asked(replace(question(publish(incomes(), TOWN)), attempts=attempts), ["z1"])
-    assert len(list(tmp_path.glob("fff-task-*"))) == attempts - 1
+        asked(question(publish(incomes(), TOWN)), ["z1"])
+    assert len(list(tmp_path.glob("fff-task-*"))) == left
+
+
+def test_the_only_attempt_of_a_task_stores_nothing(
+    publish: Publish, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever wants few rows has Spark kill the process, which then removes nothing."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(bridge, "TaskContext", _Task("local[*]", 0))
+    source = {"sources": str(publish(pages(60, "total"), tables("total"))), "table": "r"}
+    rows = Job.of(source).read(None, pa.schema([("a", pa.int32())]))
+    assert next(rows).num_rows > 0
+    assert not list(tmp_path.glob("fff-task-*"))
+    rows.close()
+
+
+class _Task:
+    """What Spark tells of the task that it runs."""
+
+    def __init__(self, master: str, number: int) -> None:
+        self.get = lambda: self
+        self.stageId = self.partitionId = lambda: 0
+        self.attemptNumber = lambda: number
+        self.getLocalProperty = {"spark.master": master}.get
 
 
 def test_what_jobs_have_left_that_were_ended_goes(

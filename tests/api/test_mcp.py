@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import os
 import re
 import socket
@@ -321,6 +322,27 @@ def test_values_lose_nothing_on_their_way_into_json():
         [1, 0.1, "1.10", [1, None], "a\u202eb"],
         [str(2**60), "nan", None, None, ""],
         [None, "-inf", "99999999999999999999.01", [], None],
+    ]
+
+
+def test_nested_values_lose_nothing_either():
+    large, exact = 2**53 + 1, Decimal("12345678901234567890.12345678")
+    number = pa.decimal128(30, 8)
+    table = pa.table(
+        {
+            "l": pa.array([[exact, Decimal("0.0000001"), None]], pa.list_(number)),
+            "m": pa.array([[("k", large), ("j", 1)]], pa.map_(pa.string(), pa.int64())),
+            "k": pa.array([[(Decimal("0.0000001"), True)]], pa.map_(number, pa.bool_())),
+            "s": pa.array([{"p": [exact], "f": 1e300, "nan": float("nan"), "d": dt.date(2024, 1, 2), "b": b"\x01"}], pa.struct({"p": pa.list_(number), "f": pa.float64(), "nan": pa.float64(), "d": pa.date32(), "b": pa.binary()})),
+        }
+    )  # fmt: skip
+    assert json_rows(table) == [
+        [
+            [str(exact), "0.00000010", None],
+            {"k": str(large), "j": 1},
+            {"0.00000010": True},
+            {"p": [str(exact)], "f": 1e300, "nan": "nan", "d": "2024-01-02", "b": "01"},
+        ]
     ]
 
 

@@ -111,6 +111,16 @@ def test_what_cannot_be_divided_is_not_asked_for(
     assert served.asked.total() == requests
 
 
+def test_rows_that_share_a_key_are_read_by_one_reader(publish: Publish) -> None:
+    served = pages(60, "total")
+    spec = tables("total")
+    spec["r"]["primary_key"] = ["a"]
+    with fff.connect(publish(served, spec)) as federation:
+        assert federation.divide("SELECT a FROM r", parts=4) == []
+        assert served.asked.total() == 0
+        assert len(federation.divide("SELECT a FROM r", parts=3, keep_duplicates=True)) == 3
+
+
 def test_one_part_is_no_division(publish: Publish) -> None:
     served = pages(60, "total")
     with fff.connect(publish(served, tables("total"))) as federation:

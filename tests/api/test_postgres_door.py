@@ -24,7 +24,7 @@ from tests.api.postgres_serving import WHOLE, Standing, standing
 from tests.api.serving import TOKEN, started
 from tests.api.sites import JOIN, TABLES, site
 from tests.engine.duck import over_duck
-from tests.engine.site import until
+from tests.engine.site import Site, access, until
 
 pytest.importorskip("duckdb", reason="pip install 'fff[duckdb]'")
 
@@ -78,6 +78,27 @@ async def test_every_type_arrives_in_both_formats(publish, binary):
     async with standing(publish(site(), TABLES)) as server, await server.connect() as client:
         rows = await client.execute(f"SELECT {written}", binary=binary)
         assert await rows.fetchone() == tuple(VALUES.values())
+
+
+async def test_a_text_that_clients_would_cut_is_an_error(publish):
+    one = Site({"r": (("a", "b"), [(1, "x"), (2, "a\0b")])})
+    tables = {"r": access("r", {"a": "int", "b": "string"})}
+    async with standing(publish(one, tables)) as server, await server.connect() as client:
+        for sql in ("SELECT a, b FROM r", "COPY (SELECT b FROM r) TO STDOUT"):
+            with pytest.raises(
+                psycopg.errors.CharacterNotInRepertoire, match="a text of column b has the character NUL"
+            ):
+                async with client.cursor() as cursor:
+                    await (taken(cursor, sql) if sql.startswith("COPY") else cursor.execute(sql))
+        for item in ("replace(b, chr(0), '')", "CAST(b AS binary)", "array(b)"):
+            got = await (await client.execute(f"SELECT {item} FROM r WHERE a = 2")).fetchone()
+            assert got in [("ab",), (b"a\0b",), (["a\0b"],)]
+
+
+async def taken(cursor: psycopg.AsyncCursor[Any], sql: str) -> None:
+    async with cursor.copy(sql) as copy:
+        async for _ in copy:
+            pass
 
 
 async def test_values_of_parameters_come_as_values(publish):

@@ -174,9 +174,23 @@ async def test_a_note_of_the_last_page_is_heard_where_pages_are_read_side_by_sid
         ({"code": 0}, {"code": 0}, None),
         ({"code": 0}, {}, None),
         ({"status": "running"}, {"status": "done"}, None),
+        ({}, {"status": "expired"}, "status: expired"),
+        ({}, {"code": "TOKEN_EXPIRED"}, "code: TOKEN_EXPIRED"),
+        ({}, {"detail": "Your session has expired"}, "detail: Your session has expired"),
+        ({}, {"message": "Please log in again"}, "message: Please log in again"),
+        ({}, {"reason": "authentication required"}, "reason: authentication required"),
+        ({}, {"msg": "timeout"}, "msg: timeout"),
+        ({}, {"message": "Votre session est terminée"}, "message: Votre session est terminée"),
+        ({"message": "page 1"}, {"message": "page 3"}, None),
+        ({"message": "OK"}, {"message": "Bitte anmelden"}, "message: Bitte anmelden"),
+        ({}, {"message": "You have reached the end of the list"}, None),
+        ({}, {"message": "No users found"}, None),
+        ({}, {"message": "Success"}, None),
+        ({}, {"message": "Request completed successfully"}, None),
+        ({}, {"detail": "Invalid page."}, None),
     ],
 )
-async def test_another_code_beside_no_records_than_beside_some_is_a_fault(
+async def test_another_code_or_remark_beside_no_records_than_beside_some_is_a_fault(
     serve: Serve, read: Read, *, well: dict[str, object], later: dict[str, object], said: str | None
 ) -> None:
     """Whatever it means: sources have codes of their own. What usually stands at an end is none."""

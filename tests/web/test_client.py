@@ -342,6 +342,29 @@ async def test_a_redirect_on_the_same_host_keeps_the_credentials(
     assert meter.requests == 2
 
 
+@pytest.mark.parametrize(
+    ("here", "there", "same"),
+    [
+        ("http://svc.example/a", "https://svc.example/b", True),
+        ("http://svc.example:80/a", "https://svc.example:443/b", True),
+        ("http://svc.example:8080/a", "https://svc.example:8080/b", True),
+        ("http://svc.example:8080/a", "https://svc.example:9999/b", False),
+        ("http://svc.example:8080/a", "https://svc.example/b", False),
+        ("http://svc.example/a", "https://svc.example:8443/b", False),
+        ("http://svc.example/a", "http://svc.example:443/b", False),
+    ],
+)
+async def test_another_port_is_another_host_but_for_that_of_https(
+    make: Callable[..., WebClient], here: str, there: str, same: bool
+) -> None:
+    asked = request(here, credentials=CREDENTIALS, policy={"allowed_hosts": frozenset({"svc.example"})})
+    client = make()
+    assert bool(client._redirected(asked, 302, here, there).credentials.headers) == same
+    if not same:
+        with pytest.raises(Exception, match="refused a redirect to another host"):
+            client._redirected(request(here, credentials=CREDENTIALS), 302, here, there)
+
+
 async def test_a_redirect_to_another_host_is_refused(serve: Serve, make: Callable[..., WebClient]) -> None:
     there = await serve(answers(200))
     here = await serve(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from fff.catalog import Table
 from fff_cli.commands.source import access_names, called_as
-from fff_cli.output.values import is_nested, texts
+from fff_cli.output.values import is_nested, json_text, python_value, texts
 
 ArrowTable: TypeAlias = pa.Table
 ArrowColumn: TypeAlias = pa.ChunkedArray
@@ -148,10 +149,28 @@ def _json_column(column: ArrowColumn) -> list[Any]:
         return [_integer(value) for value in column.to_pylist()]
     if pa.types.is_floating(kind):
         return [_float(value) for value in column.to_pylist()]
-    written = [text for chunk in column.chunks for text in texts(chunk).to_pylist()]
-    return (
-        [json.loads(text) if text is not None else None for text in written] if is_nested(kind) else written
-    )
+    if is_nested(kind):
+        return [json.loads(json_text(_exact(python_value(value, kind)))) for value in column.to_pylist()]
+    return [text for chunk in column.chunks for text in texts(chunk).to_pylist()]
+
+
+def _exact(value: object) -> object:
+    """A nested value with text for each number in it that a double would lose something of."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return _integer(value)
+        case float():
+            return _float(value)
+        case Decimal():
+            return format(value, "f")
+        case dict():
+            return {_exact(key): _exact(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_exact(item) for item in value]
+        case _:
+            return value
 
 
 def _integer(value: int | None) -> int | str | None:

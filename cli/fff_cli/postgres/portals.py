@@ -23,6 +23,7 @@ from fff_cli.postgres.copying import CopyForm
 from fff_cli.postgres.dialect import asks_the_catalog, parameter_name, parameters_in, pieces, words
 from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.parameters import guessed, kinds_told, parameter, spark_type
+from fff_cli.postgres.values import check_texts
 from fff_cli.serve.queries import Queries
 
 Batch: TypeAlias = pa.RecordBatch
@@ -149,7 +150,7 @@ class Answering:
         return self._schema
 
     async def take(self, most: int) -> Batch | str:
-        """Some rows, or the last word, again and again."""
+        """Some rows, or the last word, again and again. Raises CodedError for what the protocol cannot say."""
         part = self._next if self._next is not None else await anext(self._parts)
         self._next = None
         if isinstance(part, str):
@@ -159,6 +160,7 @@ class Answering:
         most = most or ROWS_AT_ONCE
         if len(part) > most:
             part, self._next = part.slice(0, most), part.slice(most)
+        check_texts(part)
         return part
 
     async def close(self) -> None:

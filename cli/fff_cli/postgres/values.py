@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.schema import ArrowType
-from fff_cli.output.values import is_nested, texts
+from fff_cli.output.values import has_any, is_nested, texts
 from fff_cli.postgres.error_codes import CodedError
 
 Array: TypeAlias = pa.Array
@@ -53,6 +53,17 @@ def as_described(rows: Batch, schema: Schema | None) -> Batch:
         for one, column in zip(schema, rows.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+def check_texts(rows: Batch) -> None:
+    """Raise CodedError where a text has the character NUL: PostgreSQL's have none, and clients in C end there."""
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        if wire_type(column.type).oid == TEXT and has_any(texts(column), b"\0"):
+            raise CodedError(
+                "22021",
+                f"a text of column {name} has the character NUL, which PostgreSQL's texts cannot have",
+                hint=f"replace({name}, chr(0), '') leaves it out, CAST({name} AS binary) gives the bytes",
+            )
 
 
 def _cast(column: Array, kind: ArrowType) -> Array:

@@ -421,7 +421,7 @@ class Reading(Struct, dict=True):
         records = sum(block.records for block in blocks)
         self._records += records
         records += self._early if arriving is not None and arriving.pieces else 0
-        unlike = self._codes.other(spoken, records) if spoken.own else None
+        unlike = self._codes.other(spoken, records, self._records - records) if spoken.own else None
         if not records and (fault := spoken.fault or spoken.refusal or unlike) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"
