@@ -217,6 +217,14 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             "tables.crime.scan[0].endpoint.paginator",
             "cursor reads the answer's JSON, but format is ndjson",
         ),
+        *(
+            (
+                f"{{scan: {{endpoint: c}}, on_status: [{{status_code: {code}, action: empty}}]}}",
+                "tables.crime.on_status[0].status_code",
+                f"HTTP {code} never means that there are no rows",
+            )
+            for code in (100, 200, 206, 401, 429, 503)
+        ),
     ],
 )
 def test_well_formed_but_wrong(tmp_path: Path, rest: str, path: str, message: str) -> None:

@@ -424,7 +424,8 @@ class Reading(Struct, dict=True):
         accepted = verdict is not None and verdict.action == "accept"
         part = spoken.fault or spoken.part or (None if accepted else verdicts.part_by(response.headers))
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
-        self._cut = None if spoken.cut is None else self._says(spoken.cut)
+        cut = spoken.cut or (None if accepted else verdicts.cut_by(response.headers))
+        self._cut = None if cut is None else self._says(cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
             answer = PageAnswer(body, response.headers, response.url, records)

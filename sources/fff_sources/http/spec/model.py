@@ -29,6 +29,7 @@ __all__ = [
     "BatchSize",
     "BeforeValidator",
     "Delimiter",
+    "EmptyStatus",
     "Encoding",
     "Field",
     "PageSize",
@@ -100,6 +101,17 @@ def _checked_encoding(name: object) -> object:
     return name
 
 
+#: Between 202 and 500: answers with rows, one that holds still, and those of whoever is to log in or to come again.
+_NEVER_EMPTY = frozenset({203, 206, 304, 401, 407, 408, 425, 429})
+
+
+def _checked_status(code: object) -> object:
+    """A status that may mean that there are no rows; 500 is how some say that they do not know a key."""
+    if isinstance(code, int) and (code < 202 or code > 500 or code in _NEVER_EMPTY):
+        raise ValueError(f"HTTP {code} never means that there are no rows")
+    return code
+
+
 def _checked_place(text: object) -> object:
     if isinstance(text, str) and not parse_path(text).names:
         raise ValueError(f"{text!r} must be names with dots between them")
@@ -125,6 +137,7 @@ TypeName = Annotated[str, BeforeValidator(_checked_type)]
 Delimiter = Annotated[str, Field(min_length=1, max_length=1)]
 SkipRows = Annotated[int, Field(ge=0, le=1000)]
 PageSize = Annotated[int, Field(ge=1)]
+EmptyStatus = Annotated[int, BeforeValidator(_checked_status)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Path = Annotated[str, BeforeValidator(_checked_path)]
 Encoding = Annotated[str, BeforeValidator(_checked_encoding)]

@@ -19,6 +19,7 @@ from fff_sources.http.spec.model import (
     BatchSize,
     BeforeValidator,
     Delimiter,
+    EmptyStatus,
     Encoding,
     Field,
     PageSize,
@@ -378,7 +379,7 @@ class KeyColumnSpec(Spec):
 class OnStatus(Spec):
     """A status that is an answer: no rows."""
 
-    status_code: int = Field(ge=100, le=599)
+    status_code: EmptyStatus
     action: Literal["empty", "ignore"]
 
 
