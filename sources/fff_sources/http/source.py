@@ -230,7 +230,12 @@ class HttpSource:
         sent = as_sent(planned.table, method.keys, keys)
         known_as = dict(zip(sent, keys, strict=True))
         for access in wanted(access_of(method), table.quals):
-            some = keys_of(access, sent if access.words is None else access.words.askable(sent))
+            said = sent if access.words is None else access.words.askable(sent)
+            if access.unsayable is not None and len(said) < len(sent):
+                left = tuple(key for name, key in known_as.items() if name not in said)
+                reader = self.http.reader(planned, method.name, access, tuple(columns), filled=False)
+                yield Page(reader.empty(), access.unsayable, unanswered=left)
+            some = keys_of(access, said)
             pages = self._looked_up(
                 planned, method, access, columns, keys=some, known_as=known_as, meter=meter
             )
