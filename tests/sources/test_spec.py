@@ -219,6 +219,19 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
         ),
         *(
             (
+                f"lookups: [{{keys: [zip], batch: {{size: 5}}, endpoint: {{{endpoint}}}}}]",
+                "tables.crime.lookups[0].batch",
+                "needs a separator: {zip} stands in the path, in a header or amid other text",
+            )
+            for endpoint in (
+                "path: 'c/{zip}'",
+                "path: c, params: {f: 'zip={zip}'}",
+                "path: c, headers: {X: '{zip}'}",
+                "path: c, method: POST, json: {q: ['in {zip}']}",
+            )
+        ),
+        *(
+            (
                 f"{{scan: {{endpoint: c}}, on_status: [{{status_code: {code}, action: empty}}]}}",
                 "tables.crime.on_status[0].status_code",
                 f"HTTP {code} never means that there are no rows",
