@@ -16,7 +16,6 @@ from fff_sources.http import templates
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import HttpAccess
 
-
 #: What to do where one is lacking.
 SEPARATE = "declare batch.separator, or leave batch out"
 

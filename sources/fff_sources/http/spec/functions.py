@@ -106,7 +106,7 @@ def function_problems(
         ]
         if part.batch is not None and len(part.arguments) > 1:
             errors.append(document.error((*base, "batch"), "a batch takes a function of one argument"))
-        elif wrong := without_separator(part.batch, part.endpoint, *part.arguments):
+        elif wrong := without_separator(part.batch, part.endpoint, next(iter(part.arguments))):
             errors.append(document.error((*base, "batch"), wrong, hint=SEPARATE))
     return errors
 
