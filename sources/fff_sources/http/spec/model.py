@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from fff.schema import arrow_type
+from fff_sources.document import PlainScalar
 from fff_sources.http.response.jsonpath import parse_path
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "AliasChoices",
     "BatchSize",
     "BeforeValidator",
+    "ColumnValue",
     "Delimiter",
     "EmptyStatus",
     "Encoding",
@@ -41,6 +43,7 @@ __all__ = [
     "SpecInvalid",
     "Text",
     "TypeName",
+    "Value",
     "discriminated_by",
     "field_validator",
     "model_validator",
@@ -83,7 +86,19 @@ def _text(value: object) -> object:
     """YAML reads 5 and true as what they look like; where text is meant, they are text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else value
+    return str(value) if isinstance(value, int | float | PlainScalar) else value
+
+
+def _sure(value: object) -> object:
+    """A value with its type, which has to be the same to every reader of YAML."""
+    if isinstance(value, PlainScalar):
+        if value.number is None:
+            message = f"{value} is one value to some readers of YAML and another to others: as text put it in quotes"
+            raise ValueError(f"{message}, or write a plain number, true or false")
+        return value.number
+    if isinstance(value, dict):
+        return {name: _sure(item) for name, item in value.items()}
+    return [_sure(item) for item in value] if isinstance(value, list) else value
 
 
 def _checked_type(name: object) -> object:
@@ -144,5 +159,10 @@ Encoding = Annotated[str, BeforeValidator(_checked_encoding)]
 Url = Annotated[str, BeforeValidator(_checked_url)]
 Place = Annotated[str, BeforeValidator(_checked_place)]
 Text = Annotated[str, BeforeValidator(_text)]
+Value = Annotated[Any, BeforeValidator(_sure)]
+#: A value of a column, in the words of the spec where it is no number or truth value to everybody.
+ColumnValue = Annotated[
+    Any, BeforeValidator(lambda value: str(value) if isinstance(value, PlainScalar) else value)
+]
 Params = dict[str, Text | list[Text] | None]
 ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, list) else [value])

@@ -18,6 +18,7 @@ from fff_sources.http.spec.model import (
     AliasChoices,
     BatchSize,
     BeforeValidator,
+    ColumnValue,
     Delimiter,
     EmptyStatus,
     Encoding,
@@ -31,6 +32,7 @@ from fff_sources.http.spec.model import (
     SpecInvalid,
     Text,
     TypeName,
+    Value,
     discriminated_by,
     field_validator,
     model_validator,
@@ -115,7 +117,7 @@ class OnResponse(Spec):
     """What it means that an answer has this at a place: something at all, or a value."""
 
     path: Path
-    equals: Any = None
+    equals: Value = None
     action: Literal["fail", "retry", "empty", "slow_down", "accept"]
 
 
@@ -185,7 +187,7 @@ class JobState(Spec):
     """What it says of a job that something stands at a place: anything but false and nothing, or one of some values."""
 
     path: Path
-    equals: Any = None
+    equals: Value = None
 
 
 class JobPoll(Spec):
@@ -224,7 +226,7 @@ class Endpoint(Spec):
     method: Literal["GET", "POST"] = "GET"
     params: Params = {}
     headers: dict[str, Text] = {}
-    body: Any = Field(default=None, alias="json")
+    body: Value = Field(default=None, alias="json")
     body_paths: dict[str, Place] = {}
     data_selector: Path = "$"
     paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto(type="auto")
@@ -300,7 +302,7 @@ class Batch(Spec):
 
     size: int = Field(ge=2, le=10_000)
     separator: str | None = Field(default=None, min_length=1)
-    each: Any = None
+    each: Value = None
     answers: Literal["by_key", "by_position"] = "by_key"
 
     @property
@@ -409,7 +411,7 @@ class TableSpec(Spec):
     exhaustive: bool = True
     unfinished: str = ""
     changes: ChangesSpec | None = None
-    values: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    values: dict[str, Annotated[list[ColumnValue], Field(min_length=1)]] = {}
     cost: RequestCost | None = None
 
 
