@@ -73,6 +73,9 @@ class Reading(Struct, dict=True):
     order: str | None = None  # what pages that follow one another come ordered by
     key: tuple[str, ...] = ()
     projected: bool = False
+    bare: bool = (
+        False  # the answer is no list of records: a status or a word speaks for all keys, or for one of them
+    )
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
@@ -398,11 +401,12 @@ class Reading(Struct, dict=True):
         empty = response.status in self.empty
         if empty and self._pages > 1 and not (confirms or isinstance(paginator, _COUNTING)):
             raise self._error(f"HTTP {response.status} where the page before leads to", response.url)
-        if empty or (verdict is not None and verdict.action == "empty"):
+        empty = empty or (verdict is not None and verdict.action == "empty")
+        lacks = not empty and lacks_a_body(response, self.endpoint.format, is_scan=self.is_scan)
+        self.bare = (empty or lacks) and self._pages == 1
+        if empty:
             return [], PageAnswer(b"", response.headers, response.url, 0)
-        if self.endpoint.absent != "empty" and lacks_a_body(
-            response, self.endpoint.format, is_scan=self.is_scan
-        ):
+        if lacks and self.endpoint.absent != "empty":
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
             raise self._error(f"the answer is {kind}", response.url, "for no rows say: absent: empty")
         if self.endpoint.format in ENVELOPED:
@@ -412,6 +416,7 @@ class Reading(Struct, dict=True):
             if verdict is None and opened.envelope.levels:
                 spoken = verdict_around(opened.envelope.levels)
         if spoken.nothing:
+            self.bare = self._pages == 1
             return [], PageAnswer(b"", response.headers, response.url, 0)
         try:
             blocks = self._decoded(response, opened, arriving)

@@ -282,16 +282,18 @@ class HttpSource:
             yield unanswered("an empty key cannot be put into the path", out.never)
 
         def answer(batch: Keys) -> AsyncGenerator[Page]:
-            pages = read(batch)
-            if len(batch) > 1:
-                trust = self._trusts.setdefault(
-                    (table.name, method.name),
-                    BatchTrust(self.name, table.name, access.keys, is_list=access.words is not None),
-                )
-                pages = trust.watched(pages, batch, lambda some: read(some, access.keys))
-            return single_values(pages, self.name, table.name, method) if table.function else pages
+            if len(batch) == 1:
+                return read(batch)
+            is_list, place = access.words is not None, (table.name, method.name)
+            trust = self._trusts.get(place) or self._trusts.setdefault(
+                place, BatchTrust(self.name, table.name, access.keys, is_list=is_list, shared=access.shared)
+            )
+            reading = http.reading(planned, method.name, access, columns, batch, meter=meter)
+            return trust.watched(reading, batch, lambda some: read(some, access.keys), answer)
 
         answers = list(map(answer, out.batches))
+        if table.function:
+            answers = [single_values(pages, self.name, table.name, method) for pages in answers]
         if access.shared and len(answers) > 1:
             answers = [side_by_side(answers, http.policy.most_shares())]
         for pages in answers:
