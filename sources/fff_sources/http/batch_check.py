@@ -95,6 +95,9 @@ class BatchTrust:
         self._share = 0.0  # of keys without rows, when some were last asked for again
         self._longest = 0
         self._length_checked = False
+        self._strayed = (
+            False  # the batch at hand has rows of other keys: whoever checks answers asks for its keys
+        )
         self._strays = False  # rows of other keys came, the last time that some were asked for again
         self._known: Key | None = None  # has rows
         self._speaks_for_all: bool | None = None  # a status in place of rows
@@ -152,8 +155,9 @@ class BatchTrust:
 
     async def _judge(self, asked: Keys, answer: _KeyedAnswer, ask: Ask) -> None:
         row_counts = {key: answer.rows[key] for key in asked if key in answer.rows}
+        self._strayed = len(answer.rows) > len(row_counts)
         self._known = next(iter(row_counts), self._known)
-        if 0 < len(row_counts) < len(asked) and len(row_counts) == len(answer.rows):
+        if 0 < len(row_counts) < len(asked) and not self._strayed:
             self._speaks_for_all = self._speaks_for_all is not False
         if not self._proved:
             await self._judge_places(asked, row_counts, ask)
@@ -244,6 +248,8 @@ class BatchTrust:
         """Whether keys have more rows when they are asked for again; then the method is refused."""
         more = await self._row_counts(keys, ask) if keys else Counter[Key]()
         if self._strays and not more:
+            if self._strayed:
+                return False
             message = f"a request for {len(keys)} of its keys brings rows of other keys and none of theirs"
             self._refuse(f"of {len(asked)} keys in one request some are not read: {message}", 1)
             return True
