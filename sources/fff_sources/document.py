@@ -29,7 +29,8 @@ _DEEP = 10_000  # levels that may lie in each other, at most
 class PlainScalar(str):
     """A scalar without quotes that YAML takes for a number or a truth value which is written otherwise, as text.
 
-    `1.10` is 1.1 to everybody (`number`). `00501`, `12:30`, `0x1F` and `no` are other values to other readers.
+    `1.10` is 1.1 to everybody (`number`). `00501`, `12:30`, `0x1F` and `no` are other values to other
+    readers.
     """
 
     __slots__ = ("number",)

@@ -13,9 +13,10 @@ method and no more:
   fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
   fewest rows; or those without rows. One row for every key is no sign of anything.
 
-A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a request
-with a key that has no rows has brought rows of another; where a key with rows is known, one more finds that out.
-Until then the keys are asked for one by one, and by halves from when one of them has rows.
+A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
+request with a key that has no rows has brought rows of another; where a key with rows is known, one more
+request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
+rows.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def _plain(values: pa.Array) -> list[object]:
 class BatchTrust:
     """What is known of one lookup method's batches.
 
-    `is_list`: requests are in a language that has lists, of which a key has been read if any other has; `shared`:
-    so many columns of a key have one value in a request.
+    `is_list`: requests are in a language that has lists, of which a key has been read if any other has;
+    `shared`: so many columns of a key have one value in a request.
     """
 
     def __init__(

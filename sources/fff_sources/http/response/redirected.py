@@ -1,7 +1,7 @@
 """Answers that redirects led to: whether they are still about what was asked for.
 
-Rows that leave out the key take the one that was asked for. Where a redirect has lost that (to the root, or to
-a list of all things), what comes is somebody else's.
+Rows that leave out the key take the one that was asked for. Where a redirect has lost that (to the root, or
+to a list of all things), what comes is somebody else's.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _checked_encoding(name: object) -> object:
     return name
 
 
-#: Between 202 and 500: answers with rows, one that holds still, and those of whoever is to log in or to come again.
+#: Between 202 and 500: answers with rows, one that holds still, and what asks for a login or to come again.
 _NEVER_EMPTY = frozenset({203, 206, 304, 401, 407, 408, 425, 429})
 
 
