@@ -3,6 +3,10 @@
 Of lookups, rows of other keys alone are no answer to the keys that were asked for. Nor are the same rows whatever the
 keys, a few of which happen to be right: the source does not look at the key then, and gives the beginning of a list.
 
+An answer to several keys may have right rows, rows of other keys, and none of some that were asked for. It may know these
+by other names: those that are spelt almost as one of the others have no answer, and the rest is asked for again, in one
+request, unless every other key is explained so.
+
 Below whatever keeps or shares answers, which sees no more than the rows of the keys that it wants.
 """
 
@@ -13,11 +17,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, S
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+import numpy as np
 import pyarrow as pa
 
-from fff.access.key_index import having
+from fff.access.key_index import KeyNumbers, having
 from fff.budget import BudgetExhausted
-from fff.catalog import Cacheable, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
+from fff.catalog import Cacheable, Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.catalog.foreign import error_line, is_told_to_end
 from fff.display.counts import counted
 from fff.errors import FFFError, InvariantError, SourceError
@@ -75,18 +80,25 @@ class CheckedSource:
     ) -> AsyncGenerator[Page]:
         """As the source answers; truncated where every row is a stray.
 
-        Beside right rows strays change nothing (P25).
+        Beside rows of all the keys strays change nothing (P25).
         """
+        strays = _Strays(method, columns, keys, self._mixed)
         pages = self._pages(columns, lambda: self._adapter.lookup(table, method, columns, keys, meter=meter))
-        async with aclosing(_checked(_Strays(method, columns, keys, self._mixed), (), pages)) as checked:
+        async with aclosing(_checked(strays, (), pages)) as checked:
             async for page in checked:
                 yield page
+        if again := strays.again():
+            lacking = tuple(again)
+            async with aclosing(self.lookup(table, method, columns, again, meter=meter)) as pages:
+                async for page in pages:
+                    alone = page.truncated is not None and not page.unanswered
+                    yield replace(page, unanswered=lacking) if alone else page
 
     async def answer(
         self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `lookup`, without a generator where one answer is all."""
-        if self._prompt is None:
+        if self._prompt is None or len(keys) > 1:
             return (), self.lookup(table, method, columns, keys, meter=meter)
         with self._border():
             pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
@@ -172,10 +184,15 @@ class _Strays:
         self._same = False  # as came for other keys
         self._rows = 0
         self._page: pa.RecordBatch | None = None
+        self._each = None if self._right or len(keys) == 1 else _EachKey(method.keys, keys)
 
     def see(self, page: Page) -> None:
-        """Judge a page of the answer, until one has a row that was asked for."""
-        if self._right or not len(page.rows):
+        """Judge a page of the answer: of one key, until a row was asked for."""
+        if not len(page.rows):
+            return
+        if self._each is not None:
+            self._each.see(page.rows)
+        if self._right:
             return
         # Mostly the first row is right, which costs least to see.
         self._right = tuple([page.rows.column(name)[0].as_py() for name in self._names]) in self._keys
@@ -189,8 +206,14 @@ class _Strays:
         self._rows += len(page.rows)
         self._page = page.rows
 
+    def again(self) -> Keys:
+        """The keys that no row and no spelling tells of, beside right rows and others that nothing explains."""
+        return () if self._each is None or not self._right or self._same else self._each.doubtful()
+
     def page(self) -> list[Page]:
         """The page that says so where no row of the whole answer was asked for, or the same ones came for other keys."""
+        if self._each is not None and self._right and not self._same:
+            return self._each.page()
         if self._page is None or (self._right and not self._same):
             return []
         reason = f"the answer has {counted(self._rows, 'row')} of other keys and none of what was asked for"
@@ -200,16 +223,69 @@ class _Strays:
         return [Page(self._page.slice(0, 0), reason)]
 
 
+class _EachKey:
+    """Which of several keys have rows, where there are some of other keys, too."""
+
+    def __init__(self, names: Sequence[str], keys: Keys) -> None:
+        self._names, self._keys = names, keys
+        self._pages: list[pa.RecordBatch] = []  # the columns of keys
+        self._others: set[Key] = set()
+        self._rows: pa.RecordBatch | None = None
+
+    def see(self, rows: pa.RecordBatch) -> None:
+        """Some rows of the answer."""
+        page = rows.select(list(self._names))
+        self._pages.append(page)
+        right = having(rows, self._names, self._keys)
+        if not right.all():
+            distinct = pa.Table.from_batches([page.filter(pa.array(~right))]).group_by(page.schema.names)
+            columns = distinct.aggregate([]).select(page.schema.names).columns
+            self._others |= set(zip(*(column.to_pylist() for column in columns), strict=True))
+            self._rows = rows
+
+    def _without_rows(self) -> list[tuple[Key, bool]]:
+        """The keys without rows beside which others have some, and whether one of these is spelt almost so."""
+        if not self._others:
+            return []
+        numbers = KeyNumbers(self._pages[0].schema.types)
+        came = [numbers.number(page.columns) for page in self._pages]
+        has_rows = np.isin(numbers.number_keys(self._keys), np.concatenate(came))
+        others = set(map(_spelt, self._others))
+        return [
+            (key, _spelt(key) in others) for key, has in zip(self._keys, has_rows, strict=True) if not has
+        ]
+
+    def doubtful(self) -> Keys:
+        """The keys without rows that may be any of the others; none where each of these is almost one of the keys."""
+        explained = set(map(_spelt, self._others)) <= set(map(_spelt, self._keys))
+        return [] if explained else [key for key, is_alike in self._without_rows() if not is_alike]
+
+    def page(self) -> list[Page]:
+        """The page that names the keys which come back in another spelling, if any."""
+        altered = tuple(key for key, is_alike in self._without_rows() if is_alike)
+        if not altered or self._rows is None:
+            return []
+        spelt = " and ".join(
+            map(repr, next(one for one in self._others if _spelt(one) == _spelt(altered[0])))
+        )
+        reason = f"the answer has rows of {spelt}, which was not asked for, and none of what was"
+        return [Page(self._rows.slice(0, 0), reason, unanswered=altered)]
+
+
 def _alike(some: Keys, others: Keys) -> bool:
-    """Whether a key is among both, or would be to a source that does not look at case, accents and signs."""
-    plain = {tuple(map(_plain, key)) for key in some}
-    return any(tuple(map(_plain, key)) in plain for key in others)
+    """Whether a key is among both, or would be to a source that does not look at case, accents, signs and zeros in front."""
+    plain = set(map(_spelt, some))
+    return any(_spelt(key) in plain for key in others)
+
+
+def _spelt(key: Key) -> Key:
+    return tuple(map(_plain, key))
 
 
 def _plain(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", value))).casefold()
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", value))).casefold().lstrip("0")
 
 
 async def _checked(strays: _Strays, first: Sequence[Page], rest: AsyncIterator[Page]) -> AsyncGenerator[Page]:

@@ -40,8 +40,12 @@ class KeyNumbers:
 def having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> Bools:
     """Which rows have one of the keys in the columns."""
     arrays = [rows.column(name) for name in columns]
-    if len(keys) == 1 and None not in keys[0] and all(_plain(array.type) for array in arrays):
-        return _equal(arrays, keys[0])  # most lookups are for one key: nothing has to be numbered for it
+    if all(_plain(array.type) for array in arrays) and not any(None in key for key in keys):
+        if len(keys) == 1:
+            return _equal(arrays, keys[0])  # most lookups are for one key: nothing has to be numbered for it
+        if len(arrays) == 1:
+            [array] = arrays
+            return numpy_mask(pc.is_in(array, pa.array([value for (value,) in keys], array.type)))
     numbers = KeyNumbers([array.type for array in arrays])
     wanted = numbers.number_keys(keys)
     wanted_rows: Bools = np.isin(numbers.number(arrays), wanted)

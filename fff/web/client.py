@@ -214,10 +214,11 @@ class WebClient:
         self, req: Request, response: Response, meter: AccessMeter, breaker: Breaker
     ) -> Response:
         """What redirects lead to, one after another, all of them to allowed hosts."""
+        first = req
         for left in range(req.policy.max_redirects, -1, -1):
             location = response.headers.get("location")
             if response.status in req.accept or response.status not in _REDIRECTS or location is None:
-                return response
+                return response if req is first else replace(response, led=(first, req))
             req = self._redirected(req, response.status, response.url, location)
             if left:
                 response = await self._send(req, self._limiter(req), meter, breaker)

@@ -216,6 +216,7 @@ class Response(Struct, frozen=True):
     attempts: int = 1
     renewed: bool = False  # the body is one remembered, of which the server says that it still holds
     verdict: Verdict | None = None
+    led: tuple[Request, Request] | None = None  # what was asked and what redirects made of it; never show it
 
 
 class Outgoing(Struct, frozen=True):

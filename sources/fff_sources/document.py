@@ -21,7 +21,22 @@ Loader: TypeAlias = "yaml.SafeLoader | yaml.CSafeLoader"
 
 _MAX_NODES = 200_000  # anchors can multiply; no honest spec comes near
 _KEY = re.compile(r"\s*(?:- +)?[\w-]+:( |$)")
+_SURE = re.compile(r"-?(0|[1-9]\d*)|true|false")  # numbers and truth values to every reader of YAML
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)\.\d+([eE][-+]?\d+)?")
 _DEEP = 10_000  # levels that may lie in each other, at most
+
+
+class PlainScalar(str):
+    """A scalar without quotes that YAML takes for a number or a truth value which is written otherwise, as text.
+
+    `1.10` is 1.1 to everybody (`number`). `00501`, `12:30`, `0x1F` and `no` are other values to other
+    readers.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, text: str) -> None:
+        self.number = float(text) if _NUMBER.fullmatch(text) else None
 
 
 @dataclass
@@ -92,13 +107,16 @@ def read_document(path: Path) -> Document:
     return document
 
 
-def parse_document(text: str, file: str) -> Document:
-    """The same from text. Raises SpecError with the line of a YAML error."""
+def parse_document(text: str, file: str, *, as_written: bool = True) -> Document:
+    """The same from text, as `PlainScalar`s `as_written` where YAML reads something else.
+
+    Raises SpecError with the line of a YAML error.
+    """
     document = Document(file, None, text=text)
     try:
         loader, node = _nodes(text)
         if node is not None:
-            document.data = _Builder(loader, document).build(node, ())
+            document.data = _Builder(loader, document, as_written=as_written).build(node, ())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else None
         problem, hint = _in_plain_words(error.problem or "", text.splitlines()[: line or 0])
@@ -173,9 +191,10 @@ def _in_plain_words(problem: str, lines: Sequence[str]) -> tuple[str, str | None
 class _Builder:
     """Turns a node tree into data, noting lines and repeated keys."""
 
-    def __init__(self, loader: Loader, document: Document) -> None:
+    def __init__(self, loader: Loader, document: Document, *, as_written: bool) -> None:
         self._loader = loader
         self._document = document
+        self._as_written = as_written
         self._nodes = 0
 
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
@@ -187,7 +206,12 @@ class _Builder:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
-        return self._loader.construct_object(node, deep=True)
+        value = self._loader.construct_object(node, deep=True)
+        text = node.value
+        if not self._as_written or getattr(node, "style", None) or not isinstance(value, int | float):
+            return value
+        is_sure = _SURE.fullmatch(text) or (isinstance(value, float) and str(value) == text)
+        return value if is_sure else PlainScalar(text)
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         written = [(key, value) for key, value in node.value if key.tag != "tag:yaml.org,2002:merge"]

@@ -93,6 +93,47 @@ async def test_strays_beside_right_rows_are_worth_a_warning(serve: Serve, tmp_pa
     assert ["1 rows did not have the key" in text for text in outcome.warnings] == [True]
 
 
+@pytest.mark.parametrize("other", ["C", "00c", " c.", "ç"])
+async def test_a_key_of_a_batch_that_comes_back_in_another_spelling_has_no_answer(
+    serve: Serve, tmp_path: Path, other: str
+) -> None:
+    """Beside right rows as well: its row is there, under another name. What has no row at all is not missing."""
+    site = Sloppy(strays={"c": [(other, 7)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("joined", of="a,c,q,b"))
+    assert (rows, outcome.exit_code) == ([("a", 0), ("b", 1), ("b", 2)], 3)
+    assert [part.predicate for part in outcome.missing] == ["k = 'c'"]
+    assert f"has rows of {other!r}, which was not asked for" in outcome.missing[0].reason
+
+
+async def test_keys_without_rows_beside_others_that_nothing_explains_are_asked_for_again(
+    serve: Serve, tmp_path: Path
+) -> None:
+    site = Sloppy(strays={"c": [("other", 7)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("joined", of="a,c,b"))
+    assert rows == [("a", 0), ("b", 1), ("b", 2)]
+    assert [part.predicate for part in outcome.missing] == ["k = 'c'"]
+    assert "of other keys and none of what was asked for" in outcome.missing[0].reason
+
+
+async def test_keys_without_rows_are_none_where_other_keys_come_with_right_rows(
+    serve: Serve, tmp_path: Path
+) -> None:
+    site = Sloppy(strays={"a": [("z", 7), ("a", 0)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("joined", of="a,p,q,b"))
+    assert (rows, outcome.missing) == ([("a", 0), ("b", 1), ("b", 2)], ())
+    assert {"/some?k=p%2Cq", "/some?k=q%2Cp"} & site.asked.keys(), "they are asked for again"
+    assert site.asked.total() <= 2 + 1 + 4, "with the scan and what is asked of any new batch"
+
+
+async def test_a_source_that_does_not_look_at_case_is_asked_no_more_for_it(
+    serve: Serve, tmp_path: Path
+) -> None:
+    site = Sloppy(strays={"a": [("A", 7), ("a", 0)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("joined", of="a,b,c"))
+    assert (rows, outcome.missing) == ([("a", 0), ("b", 1), ("b", 2), ("c", 3)], ())
+    assert sum(count for path, count in site.asked.items() if path.startswith("/some")) == 1
+
+
 async def test_strays_alone_fail_their_keys_and_no_others(serve: Serve, tmp_path: Path) -> None:
     site = Sloppy(strays={"b": [("z", 7)]})
     rows, outcome = await missing(serve, tmp_path, site, tables("path"))

@@ -299,6 +299,11 @@ async def test_a_part_is_told_of_beside_records(
         ("X-Partial-Results", "true", True),
         ("X-Incomplete-Results", "1", True),
         ("Warning", '199 - "Partial results"', True),
+        ("X-SQL-State", "S1TAT", True),
+        ("X-SQL-Message", "Returning incomplete results, query interrupted by result timeout.", True),
+        ("X-SPARQL-MaxRows", "3", True),
+        ("X-SQL-State", "00000", False),
+        ("X-SQL-Message", "done", False),
         ("X-Partial-Results", "false", False),
         ("Warning", '110 - "Response is stale"', False),
     ],
@@ -425,7 +430,8 @@ async def test_what_a_spec_says_of_answers(
     )
     for found in await read_both(read(spec)):
         assert found == outcome if isinstance(outcome, list) else outcome in found
-    assert len(server.asked) <= 3 + (outcome == []), "none of these is tried again"
+    alone = 2 * (outcome == [])  # what says nothing of each of several keys makes them asked for one by one
+    assert len(server.asked) <= 3 + alone, "none of these is tried again"
 
 
 @pytest.mark.parametrize("action", ["retry", "slow_down"])

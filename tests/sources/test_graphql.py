@@ -142,6 +142,22 @@ async def test_keys_are_variables_and_never_text(over: Over) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("kind", "types", "left"), [("bigint", "", [(2**40,)]), ("bigint", "Int!", []), ("int", "", [])]
+)
+async def test_a_long_key_that_the_guessed_type_cannot_say_is_not_taken_for_one_without_rows(
+    over: Over, kind: str, types: str, left: list[tuple[int]]
+) -> None:
+    declared = f", types: {{id: '{types}'}}" if types else ""
+    table = (
+        f"{{columns: {{id: {kind}}}, field: all, lookups: [{{keys: [id], field: 'one(id: $id)'{declared}}}]}}"
+    )
+    reader, endpoint, _ = await over(f", tables: {{t: {table}}}", lambda body: {"data": {"one": {"id": 7}}})
+    assert await reader.lookup("t", 7, 2**40) == [{"id": 7}]
+    assert reader.unanswered == left
+    assert len(endpoint.asked) == 1
+
+
 async def test_lists_by_page_and_by_offset(over: Over) -> None:
     def listed(body: dict[str, Any]) -> Any:
         variables = body["variables"]

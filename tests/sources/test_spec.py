@@ -17,6 +17,8 @@ from fff.web.client import WebClient
 from fff_sources import document
 from fff_sources.document import read_document
 from fff_sources.http.source import HttpSource
+from fff_sources.http.spec import spec
+from fff_sources.http.spec.check import read_as
 from fff_sources.load import known_types, lint, load_catalog
 
 GOOD = """\
@@ -222,6 +224,27 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             "tables.crime.scan[0].endpoint.paginator",
             "cursor reads the answer's JSON, but format is ndjson",
         ),
+        *(
+            (
+                f"lookups: [{{keys: [zip], batch: {{size: 5}}, endpoint: {{{endpoint}}}}}]",
+                "tables.crime.lookups[0].batch",
+                "needs a separator: {zip} stands in the path, in a header or amid other text",
+            )
+            for endpoint in (
+                "path: 'c/{zip}'",
+                "path: c, params: {f: 'zip={zip}'}",
+                "path: c, headers: {X: '{zip}'}",
+                "path: c, method: POST, json: {q: ['in {zip}']}",
+            )
+        ),
+        *(
+            (
+                f"{{scan: {{endpoint: c}}, on_status: [{{status_code: {code}, action: empty}}]}}",
+                "tables.crime.on_status[0].status_code",
+                f"HTTP {code} never means that there are no rows",
+            )
+            for code in (100, 200, 206, 401, 429, 503)
+        ),
     ],
 )
 def test_well_formed_but_wrong(tmp_path: Path, rest: str, path: str, message: str) -> None:
@@ -338,6 +361,39 @@ def test_keys_are_read_as_written(tmp_path: Path) -> None:
     catalog = load_catalog([written(tmp_path, text)], environ={}, cwd=tmp_path, client=WebClient())
     (found,) = catalog.tables(offered=False)
     assert [column.name for column in found.columns] == ["on", "no", "404", "zip", "rating", "year"]
+
+
+def test_text_without_quotes_is_as_written(tmp_path: Path) -> None:
+    """Whatever YAML would make of it: 321 of 00501, 750 of 12:30, false of no."""
+    rest = """\
+        values: {zip: [00501, 94704, no], year: [2_020, 1999]}
+        scan: {endpoint: {path: c, params: {at: 12:30, v: 1.10, all: True, n: 5, to: [yes, 1_000]}, headers: {X: 0x1F}}}
+"""
+    file = tmp_path / "fff.yaml"
+    file.write_text(dedent(GOOD) + rest, encoding="utf-8")
+    read, wrong = read_as(spec.RestSpec, "gov", read_document(file))
+    assert wrong == []
+    assert read is not None
+    crime = read.tables["crime"]
+    assert crime.values == {"zip": ["00501", 94704, "no"], "year": ["2_020", 1999]}
+    endpoint = crime.scan[0].endpoint
+    assert endpoint.params == {"at": "12:30", "v": "1.10", "all": "True", "n": "5", "to": ["yes", "1_000"]}
+    assert endpoint.headers == {"X": "0x1F"}
+
+
+@pytest.mark.parametrize("value", ["00501", "no", "12:30", "0x1F", "True", "1_000", ".5"])
+def test_what_readers_of_yaml_take_for_different_values_is_refused_where_its_type_counts(
+    tmp_path: Path, value: str
+) -> None:
+    body = f"{{keys: [zip], endpoint: {{path: c, method: POST, json: {{a: [{value}], z: '{{zip}}'}}}}}}"
+    found = problems(tmp_path, dedent(GOOD) + f"        lookups: [{body}]\n")
+    assert [(path, "put it in quotes" in text) for path, _, text, _ in found] == [
+        ("sources.gov.tables.crime.lookups[0].endpoint.json", True)
+    ]
+    number = dedent(GOOD) + f"        lookups: [{body.replace(value, '1.10, true, -3')}]\n"
+    read, _ = read_as(spec.RestSpec, "gov", read_document(written(tmp_path, number)))
+    assert read is not None
+    assert read.tables["crime"].lookups[0].endpoint.body == {"a": [1.1, True, -3], "z": "{zip}"}
 
 
 def test_missing_secrets_are_problems_for_lint_only(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from fff.errors import SourceError
 from fff.schema import distinct_names
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff_sources.adapter import SourceContext
 from fff_sources.graphql import fields
 from fff_sources.graphql.fields import SelectedField
@@ -122,8 +123,10 @@ def _lookup(
     lookup: GraphQLLookup, table: GraphQLTable, parts: Mapping[str, ColumnSelection], kinds: Mapping[str, str]
 ) -> HttpAccess:
     types = {key: default_type(kinds[key], batch=lookup.batch_size > 1) for key in lookup.keys}
-    types |= {**(table.types or {}), **(lookup.types or {})}
-    return _access(
+    declared = {**(table.types or {}), **(lookup.types or {})}
+    types |= declared
+    long = [key for key in lookup.keys if key not in declared and kinds[key].lower() in ("bigint", "long")]
+    access = _access(
         fields.parse(lookup.field),
         parts,
         lookup.paginator,
@@ -131,6 +134,12 @@ def _lookup(
         keys=lookup.keys,
         batch=lookup.batch_size > 1,
     )
+    doubt = (
+        f"{long[0]} is asked for as {types[long[0]]}, which has 32 bits: name its type in types"
+        if long
+        else None
+    )
+    return replace(access, unsayable=doubt)
 
 
 def _access(

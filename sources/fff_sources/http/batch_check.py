@@ -12,6 +12,11 @@ method and no more:
 * the first time that an answer looks cut (as long as the longest before, or a round number of rows, or with
   fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
   fewest rows; or those without rows. One row for every key is no sign of anything.
+
+A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
+request with a key that has no rows has brought rows of another; where a key with rows is known, one more
+request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
+rows.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,10 +35,12 @@ from fff.budget import BudgetExhausted
 from fff.catalog import Key, Keys, Page
 from fff.errors import SourceError
 from fff.structs import Struct, field
+from fff_sources.http.fetch import Reading
 from fff_sources.http.request.keys import shortest
 
 #: Asks for keys in one request of the same kind.
 Ask = Callable[[Sequence[Key]], AsyncGenerator[Page]]
+Pages: TypeAlias = AsyncGenerator[Page]
 
 _EMPTY_CHECKS = 3  # answers without any row that are checked; a source may well have nothing for many keys
 _SAMPLES = 3  # times that keys without rows are asked for again
@@ -69,11 +77,15 @@ def _plain(values: pa.Array) -> list[object]:
 class BatchTrust:
     """What is known of one lookup method's batches.
 
-    `is_list`: requests are in a language that has lists, of which a key has been read if any other has.
+    `is_list`: requests are in a language that has lists, of which a key has been read if any other has;
+    `shared`: so many columns of a key have one value in a request.
     """
 
-    def __init__(self, source: str, table: str, columns: Sequence[str], *, is_list: bool = False) -> None:
+    def __init__(
+        self, source: str, table: str, columns: Sequence[str], *, is_list: bool = False, shared: int = 0
+    ) -> None:
         self._is_list = is_list
+        self._shared = shared
         self._source = source
         self._table = table
         self._columns = columns  # of a key
@@ -84,29 +96,70 @@ class BatchTrust:
         self._share = 0.0  # of keys without rows, when some were last asked for again
         self._longest = 0
         self._length_checked = False
-        self._strays_alone = False  # the last answer to keys that were asked for again
+        self._strayed = (
+            False  # the batch at hand has rows of other keys: whoever checks answers asks for its keys
+        )
+        self._strays = False  # rows of other keys came, the last time that some were asked for again
+        self._known: Key | None = None  # has rows
+        self._speaks_for_all: bool | None = None  # a status in place of rows
         self._one_at_a_time = asyncio.Lock()
 
-    async def watched(self, pages: AsyncGenerator[Page], asked: Keys, ask: Ask) -> AsyncGenerator[Page]:
-        """The answer to a batch as it comes; raises SourceError at its end where the source left rows out."""
+    async def watched(self, reading: Reading, asked: Keys, ask: Ask, apart: Ask) -> Pages:
+        """The answer to a batch as it comes; raises SourceError at its end where the source left rows out.
+
+        `apart` asks for some of the keys, and has that watched as well.
+        """
         answer = _KeyedAnswer()
         readable = True
-        async with contextlib.aclosing(pages):
+        async with contextlib.aclosing(reading.pages(1)) as pages:
             async for page in pages:
                 readable = readable and set(self._columns) <= set(page.rows.schema.names)
                 if readable:
                     answer.add(page.rows, self._columns)
                 yield page
-        if readable:
-            async with self._one_at_a_time:
-                if self._refused is None:
-                    await self._judge(asked, answer, ask)
-                if self._refused is not None:
-                    message, hint = self._refused
-                    raise SourceError(message, source=self._source, table=self._table, hint=hint)
+        if not readable:
+            return
+        async with self._one_at_a_time:
+            if self._refused is None and not reading.bare:
+                await self._judge(asked, answer, ask)
+            if self._refused is not None:
+                message, hint = self._refused
+                raise SourceError(message, source=self._source, table=self._table, hint=hint)
+            if reading.bare and self._speaks_for_all is None:
+                await self._find_out(asked, ask)
+        if reading.bare and not self._speaks_for_all:
+            async with contextlib.aclosing(self._parts(asked, apart)) as pages:
+                async for page in pages:
+                    yield page
+
+    async def _find_out(self, asked: Keys, ask: Ask) -> None:
+        """Whether a status speaks for all keys, where one of them can be asked for beside one that has rows."""
+        known, other = self._known, asked[0]
+        if known is None or known in asked or known[: self._shared] != other[: self._shared]:
+            return
+        counts = await self._row_counts([known, other], ask)
+        if other in counts:
+            self._speaks_for_all = False
+        elif known in counts and not self._strays:
+            self._speaks_for_all = True
+
+    async def _parts(self, asked: Keys, apart: Ask) -> Pages:
+        """The answers to fewer keys of a request than that which a status answered."""
+        while asked and not self._speaks_for_all:
+            size = 1 if self._speaks_for_all is None else (len(asked) + 1) // 2
+            async with contextlib.aclosing(apart(asked[:size])) as pages:
+                async for page in pages:
+                    if len(page.rows):
+                        self._speaks_for_all = False
+                    yield page
+            asked = asked[size:]
 
     async def _judge(self, asked: Keys, answer: _KeyedAnswer, ask: Ask) -> None:
         row_counts = {key: answer.rows[key] for key in asked if key in answer.rows}
+        self._strayed = len(answer.rows) > len(row_counts)
+        self._known = next(iter(row_counts), self._known)
+        if 0 < len(row_counts) < len(asked) and not self._strayed:
+            self._speaks_for_all = self._speaks_for_all is not False
         if not self._proved:
             await self._judge_places(asked, row_counts, ask)
         if self._refused is None and self._proved and not self._is_list:
@@ -126,7 +179,7 @@ class BatchTrust:
                 async for page in pages:
                     answer.add(page.rows, self._columns)
         counts = Counter({key: answer.rows[key] for key in keys if key in answer.rows})
-        self._strays_alone = bool(answer.rows) and not counts
+        self._strays = len(answer.rows) > len(counts)
         return counts
 
     async def _judge_places(self, asked: Keys, counts: dict[Key, int], ask: Ask) -> None:
@@ -195,7 +248,9 @@ class BatchTrust:
     async def _has_more(self, asked: Keys, counts: dict[Key, int], keys: Keys, ask: Ask) -> bool:
         """Whether keys have more rows when they are asked for again; then the method is refused."""
         more = await self._row_counts(keys, ask) if keys else Counter[Key]()
-        if self._strays_alone:
+        if self._strays and not more:
+            if self._strayed:
+                return False
             message = f"a request for {len(keys)} of its keys brings rows of other keys and none of theirs"
             self._refuse(f"of {len(asked)} keys in one request some are not read: {message}", 1)
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
@@ -39,6 +39,7 @@ from fff_sources.http.response import verdicts
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
+from fff_sources.http.response.redirected import filling, owned
 from fff_sources.http.response.streaming import LINES, Arriving, Fetch, Incoming, Piece, cancel, unless_absent
 from fff_sources.http.response.text.in_utf8 import is_blank, lacks_a_body
 from fff_sources.http.response.values import shown
@@ -50,8 +51,7 @@ class Reading(Struct, dict=True):
     """All pages of one endpoint for one set of keys.
 
     `key` are the columns that tell rows apart, where they are read; `projected`: requests name the columns
-    they want. `empty` are statuses that mean "no rows"; `shown` and `redact` take the secrets out of URLs and
-    texts.
+    they want. `empty` are statuses for "no rows"; `shown` and `redact` take secrets out of URLs and texts.
     """
 
     source: str
@@ -72,6 +72,9 @@ class Reading(Struct, dict=True):
     order: str | None = None  # what pages that follow one another come ordered by
     key: tuple[str, ...] = ()
     projected: bool = False
+    bare: bool = (
+        False  # the answer is no list of records: a status or a word speaks for all keys, or for one of them
+    )
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False
@@ -110,7 +113,7 @@ class Reading(Struct, dict=True):
         paginator = make_paginator(self.endpoint)
         ask = paginator.start()
         response = await self.fetch(ask)
-        opened = await self.body.open_together(response, self.fill)
+        opened = await self.body.open_together(response, filling(self.fill, response)[0])
         pages, following, _ = self._taken(response, paginator, ask, opened=opened)
         if following is not None:
             return pages, self.pages(1, went=(paginator, following))
@@ -197,7 +200,7 @@ class Reading(Struct, dict=True):
         following, rest = self._plan(paginator, ask, answer, pages, independent=True)
         # It goes to other processes: without headers and parameters that may be secrets.
         kept = {name: text for name, text in response.headers.items() if name == "content-type"}
-        first = replace(response, headers=kept, url=self.shown(response.url))
+        first = replace(response, headers=kept, url=self.shown(response.url), led=None)
         if following is None or not rest:
             return [ScanPart(first)]
         total = paginator.total(answer)
@@ -356,24 +359,27 @@ class Reading(Struct, dict=True):
         """The records of an answer that were not handed on before."""
         if opened is not None:
             origin = self._origin(response.url)
-            block = self.body.few(response, opened, self.meter, origin, self.fill, missed=self.declared)
+            fill, gone = filling(self.fill, response)
+            block = self.body.few(response, opened, self.meter, origin, fill, missed=self.declared)
             if block is not None:
-                return [block]
+                return list(owned([block], gone, partial(self._error, url=response.url)))
         return list(self._blocks(Piece(response, 0) if arriving is None else arriving.rest(response), opened))
 
     def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterator[DecodedBlock]:
         """The records of an answer or of a part of it."""
-        return self.body.blocks(
+        fill, gone = filling(self.fill, piece.response)
+        blocks = self.body.blocks(
             piece.response,
             meter=self.meter,
             origin=self._origin(piece.response.url),
-            fill=self.fill,
+            fill=fill,
             line=piece.line,
             lines=piece.lines,
             sound=piece.sound,
             missed=self.declared,
             opened=opened,
         )
+        return owned(blocks, gone, partial(self._error, url=piece.response.url)) if gone else blocks
 
     def _read(
         self,
@@ -394,11 +400,12 @@ class Reading(Struct, dict=True):
         empty = response.status in self.empty
         if empty and self._pages > 1 and not (confirms or isinstance(paginator, _COUNTING)):
             raise self._error(f"HTTP {response.status} where the page before leads to", response.url)
-        if empty or (verdict is not None and verdict.action == "empty"):
+        empty = empty or (verdict is not None and verdict.action == "empty")
+        lacks = not empty and lacks_a_body(response, self.endpoint.format, is_scan=self.is_scan)
+        self.bare = (empty or lacks) and self._pages == 1
+        if empty:
             return [], PageAnswer(b"", response.headers, response.url, 0)
-        if self.endpoint.absent != "empty" and lacks_a_body(
-            response, self.endpoint.format, is_scan=self.is_scan
-        ):
+        if lacks and self.endpoint.absent != "empty":
             kind = f"empty, which is not {self.endpoint.format}" if is_blank(response.body) else "null"
             what, hint = "answer", "for no rows say: absent: empty"
             if "://" not in response.url:
@@ -411,6 +418,7 @@ class Reading(Struct, dict=True):
             if verdict is None and opened.envelope.levels:
                 spoken = verdict_around(opened.envelope.levels)
         if spoken.nothing:
+            self.bare = self._pages == 1
             return [], PageAnswer(b"", response.headers, response.url, 0)
         try:
             blocks = self._decoded(response, opened, arriving)
@@ -427,12 +435,15 @@ class Reading(Struct, dict=True):
         accepted = verdict is not None and verdict.action == "accept"
         part = spoken.fault or spoken.part or (None if accepted else verdicts.part_by(response.headers))
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
-        self._cut = None if spoken.cut is None else self._says(spoken.cut)
+        cut = spoken.cut or (None if accepted else verdicts.cut_by(response.headers))
+        self._cut = None if cut is None else self._says(cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
             answer = PageAnswer(body, response.headers, response.url, records)
             return [*(Page(block.rows) for block in blocks), *parts], answer
-        self._notice_drift(response, blocks)
+        if self.is_scan and self.endpoint.format in _NAMED and blocks:
+            about = f"{self.source}.{self.table}"
+            self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
         text = self.body.text(response) if opened is None else opened.text
         answer = PageAnswer(text, response.headers, response.url, records)
         try:
@@ -465,16 +476,6 @@ class Reading(Struct, dict=True):
 
     def _origin(self, url: str) -> Origin:
         return Origin(self.source, self.table, url, self._records, self.shown, self.redact)
-
-    def _notice_drift(self, response: Response, blocks: Sequence[DecodedBlock]) -> None:
-        if not self.is_scan or self.endpoint.format not in _NAMED or not blocks:
-            return
-        gone = self._drift.gone([block.rows for block in blocks], sum(block.records for block in blocks))
-        for name in sorted(gone & self.body.unnamed(response)) if gone else ():
-            self.meter.doubt(
-                f"{self.source}.{self.table}: no record of a page has {name!r}, which pages before it had; "
-                "it is taken as NULL there"
-            )
 
     def _complaint(self, share: PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""

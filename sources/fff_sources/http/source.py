@@ -230,7 +230,12 @@ class HttpSource:
         sent = as_sent(planned.table, method.keys, keys)
         known_as = dict(zip(sent, keys, strict=True))
         for access in wanted(access_of(method), table.quals):
-            some = keys_of(access, sent if access.words is None else access.words.askable(sent))
+            said = sent if access.words is None else access.words.askable(sent)
+            if access.unsayable is not None and len(said) < len(sent):
+                left = tuple(key for name, key in known_as.items() if name not in said)
+                reader = self.http.reader(planned, method.name, access, tuple(columns), filled=False)
+                yield Page(reader.empty(), access.unsayable, unanswered=left)
+            some = keys_of(access, said)
             pages = self._looked_up(
                 planned, method, access, columns, keys=some, known_as=known_as, meter=meter
             )
@@ -277,16 +282,18 @@ class HttpSource:
             yield unanswered("an empty key cannot be put into the path", out.never)
 
         def answer(batch: Keys) -> AsyncGenerator[Page]:
-            pages = read(batch)
-            if len(batch) > 1:
-                trust = self._trusts.setdefault(
-                    (table.name, method.name),
-                    BatchTrust(self.name, table.name, access.keys, is_list=access.words is not None),
-                )
-                pages = trust.watched(pages, batch, lambda some: read(some, access.keys))
-            return single_values(pages, self.name, table.name, method) if table.function else pages
+            if len(batch) == 1:
+                return read(batch)
+            is_list, place = access.words is not None, (table.name, method.name)
+            trust = self._trusts.get(place) or self._trusts.setdefault(
+                place, BatchTrust(self.name, table.name, access.keys, is_list=is_list, shared=access.shared)
+            )
+            reading = http.reading(planned, method.name, access, columns, batch, meter=meter)
+            return trust.watched(reading, batch, lambda some: read(some, access.keys), answer)
 
         answers = list(map(answer, out.batches))
+        if table.function:
+            answers = [single_values(pages, self.name, table.name, method) for pages in answers]
         if access.shared and len(answers) > 1:
             answers = [side_by_side(answers, http.policy.most_shares())]
         for pages in answers:

@@ -82,6 +82,7 @@ class HttpAccess(Struct, frozen=True):
     params: Mapping[str, str] = field(default_factory=dict)  # keys that no template names -> parameter
     batch: spec.Batch | None = None
     words: Words | None = None  # in place of the endpoint's path, parameters and body
+    unsayable: str | None = None  # why a key that the words cannot say may have rows all the same
     cost: spec.RequestCost | None = None  # as far as it has one of its own
     exhaustive: bool = True  # whether an answer holds all rows there are
     windows: spec.Windows | None = None  # to be asked for apart

@@ -27,6 +27,15 @@ def names(template: object) -> set[str]:
     return set()
 
 
+def amid_text(template: object, name: str) -> bool:
+    """Whether a column is but a part of a string in a template."""
+    if isinstance(template, str):
+        return name in names(template) and template != f"{{{name}}}"
+    if isinstance(template, Mapping):
+        return any(amid_text(item, name) for item in template.values())
+    return isinstance(template, list | tuple) and any(amid_text(item, name) for item in template)
+
+
 def fill_text(template: str, values: Mapping[str, str]) -> str:
     """The template with its columns replaced.
 

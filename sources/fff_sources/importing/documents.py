@@ -27,7 +27,9 @@ def load_text(text: str, where: str) -> dict[str, Any]:
         raise UsageError(f"{where}: larger than {LARGEST // 2**20} MiB")
     try:
         data = (
-            decode(text) if text.lstrip("\ufeff \t\r\n").startswith("{") else parse_document(text, where).data
+            decode(text)
+            if text.lstrip("\ufeff \t\r\n").startswith("{")
+            else parse_document(text, where, as_written=False).data
         )
     except (MalformedJSON, RecursionError) as error:
         raise UsageError(f"{where}: not valid JSON: {error}") from error

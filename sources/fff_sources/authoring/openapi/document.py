@@ -130,7 +130,11 @@ def _read(file: str) -> str:
 
 def _document(text: str, where: str) -> dict[str, Any]:
     try:
-        data = decode(text) if text.lstrip().startswith("{") else parse_document(text, where).data
+        data = (
+            decode(text)
+            if text.lstrip().startswith("{")
+            else parse_document(text, where, as_written=False).data
+        )
     except MalformedJSON as error:
         raise UsageError(f"{where}: not valid JSON: {error}") from error
     except SpecError as error:

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.catalog import Page
+from fff.stats import AccessMeter
 from fff.structs import field
 from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
+from fff_sources.http.response.bodies import DecodedBlock
 from fff_sources.http.response.json import (
     Decoder,
     MalformedJSON,
@@ -306,17 +308,28 @@ class Drift:
     def __init__(self) -> None:
         self._filled: frozenset[str] = frozenset()  # columns that some page had a value of
 
-    def gone(self, rows: Sequence[pa.RecordBatch], records: int) -> frozenset[str]:
-        """The columns that one more page of so many records has no value of, and pages before it had."""
+    def note(
+        self,
+        page: Sequence[DecodedBlock],
+        unnamed: Callable[[], Collection[str]],
+        meter: AccessMeter,
+        table: str,
+    ) -> None:
+        """One more page: tells of columns that it has no value of and no name for, and pages before it had."""
         filled = frozenset(
             name
-            for block in rows
-            for name, column in zip(block.schema.names, block.columns, strict=True)
+            for rows in (block.rows for block in page)
+            for name, column in zip(rows.schema.names, rows.columns, strict=True)
             if column.null_count < len(column)
         )
         gone = self._filled - filled
         self._filled |= filled
-        return gone if records >= _DRIFT_CERTAIN else frozenset()
+        if not gone or sum(block.records for block in page) < _DRIFT_CERTAIN:
+            return
+        for name in sorted(gone & frozenset(unnamed())):
+            meter.doubt(
+                f"{table}: no record of a page has {name!r}, which pages before it had; it is taken as NULL there"
+            )
 
 
 class Totals:

@@ -13,7 +13,21 @@ from fff.catalog import Key, Keys, Table
 from fff.quals import Quals
 from fff.structs import Struct, field, replace
 from fff_sources.http import templates
+from fff_sources.http.spec import spec
 from fff_sources.http.tables import HttpAccess
+
+#: What to do where one is lacking.
+SEPARATE = "declare batch.separator, or leave batch out"
+
+
+def without_separator(batch: spec.Batch | None, endpoint: spec.Endpoint, key: str) -> str | None:
+    """What is wrong where several keys would be one text, and nothing says by what they are told apart in it."""
+    if batch is None or batch.separator is not None:
+        return None
+    named = key in templates.names((endpoint.path or "", endpoint.headers))
+    if not named and not templates.amid_text((endpoint.params, endpoint.body), key):
+        return None
+    return f"needs a separator: {{{key}}} stands in the path, in a header or amid other text"
 
 
 class Alone(NamedTuple):

@@ -10,6 +10,7 @@ Out: batches of the columns asked for; bad records counted or told.
     jsonpath      Places inside a JSON text: the subset of JSONPath that specs use
     members       Which members records have at all
     records       Records to Arrow columns: the fast route for records as declared
+    redirected    Answers that redirects led to: whether they are still about what was asked for.
     streaming     Large bodies of lines (CSV, NDJSON) handed on piece by piece while they still arrive.
     text/         Formats that are text: CSV, XML, tables of HTML
     values        One value of an answer as a value of a declared column type.

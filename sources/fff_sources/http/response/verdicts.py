@@ -142,7 +142,10 @@ class SpokenVerdict(NamedTuple):
 
 
 _SILENT = SpokenVerdict()
-_WARNING = "warning"  # the field of a header, whose text is a sentence
+#: Fields of a header that say so in a sentence, and Virtuoso's by which it says so in a code and of a limit.
+_IN_WORDS = frozenset({"warning", "x-sql-message"})
+_STATE, _INTERRUPTED = "x-sql-state", "S1TAT"
+_MOST_ROWS = "x-sparql-maxrows"  # the answer has as many rows as the server gives at most
 
 
 def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
@@ -227,16 +230,28 @@ def part_by(headers: Mapping[str, str]) -> str | None:
     """What says, beside an answer of any format, that it is not all."""
     for name in _telling(tuple(headers)):
         text = headers[name]
-        if _SHORTENED.search(text) if name == _WARNING else _says_something(text):
+        if name in _IN_WORDS:
+            is_part = _SHORTENED.search(text) is not None
+        else:
+            is_part = text == _INTERRUPTED if name == _STATE else _says_something(text)
+        if is_part:
             return f"{name}: {text}"
     return None
+
+
+def cut_by(headers: Mapping[str, str]) -> str | None:
+    """The same, unless a page follows."""
+    return f"{_MOST_ROWS}: {headers[_MOST_ROWS]}" if _MOST_ROWS in headers else None
 
 
 @lru_cache(maxsize=1024)
 def _telling(fields: tuple[str, ...]) -> tuple[str, ...]:
     """Those of a header's fields that may say so: a source's answers mostly have the same fields."""
-    parts = (_PARTS.fullmatch(normal(field.removeprefix("x-"))) for field in fields)
-    return tuple(field for field, part in zip(fields, parts, strict=True) if part or field == _WARNING)
+    return tuple(
+        field
+        for field in fields
+        if field in _IN_WORDS or field == _STATE or _PARTS.fullmatch(normal(field.removeprefix("x-")))
+    )
 
 
 class Rules:

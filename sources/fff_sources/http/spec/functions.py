@@ -19,6 +19,7 @@ from fff.schema import arrow_type, comparison_kind
 from fff.sql.syntax.spark_functions import name_problem
 from fff.structs import replace
 from fff_sources.document import Document
+from fff_sources.http.request.keys import SEPARATE, without_separator
 from fff_sources.http.response.jsonpath import literal_path
 from fff_sources.http.response.verdicts import ENVELOPED
 from fff_sources.http.spec import spec
@@ -105,6 +106,8 @@ def function_problems(
         ]
         if part.batch is not None and len(part.arguments) > 1:
             errors.append(document.error((*base, "batch"), "a batch takes a function of one argument"))
+        elif wrong := without_separator(part.batch, part.endpoint, next(iter(part.arguments))):
+            errors.append(document.error((*base, "batch"), wrong, hint=SEPARATE))
     return errors
 
 

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from fff.schema import arrow_type
+from fff_sources.document import PlainScalar
 from fff_sources.http.response.jsonpath import parse_path
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "AliasChoices",
     "BatchSize",
     "BeforeValidator",
+    "ColumnValue",
     "Delimiter",
+    "EmptyStatus",
     "Encoding",
     "Field",
     "PageSize",
@@ -42,6 +45,7 @@ __all__ = [
     "Text",
     "TypeName",
     "UrlPath",
+    "Value",
     "discriminated_by",
     "field_validator",
     "model_validator",
@@ -85,7 +89,19 @@ def _text(value: object) -> object:
     """YAML reads 5 and true as what they look like; where text is meant, they are text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else value
+    return str(value) if isinstance(value, int | float | PlainScalar) else value
+
+
+def _sure(value: object) -> object:
+    """A value with its type, which has to be the same to every reader of YAML."""
+    if isinstance(value, PlainScalar):
+        if value.number is None:
+            message = f"{value} is one value to some readers of YAML and another to others: as text put it in quotes"
+            raise ValueError(f"{message}, or write a plain number, true or false")
+        return value.number
+    if isinstance(value, dict):
+        return {name: _sure(item) for name, item in value.items()}
+    return [_sure(item) for item in value] if isinstance(value, list) else value
 
 
 def _checked_type(name: object) -> object:
@@ -101,6 +117,17 @@ def _checked_encoding(name: object) -> object:
         except LookupError:
             raise ValueError(f"unknown encoding {name!r}") from None
     return name
+
+
+#: Between 202 and 500: answers with rows, one that holds still, and what asks for a login or to come again.
+_NEVER_EMPTY = frozenset({203, 206, 304, 401, 407, 408, 425, 429})
+
+
+def _checked_status(code: object) -> object:
+    """A status that may mean that there are no rows; 500 is how some say that they do not know a key."""
+    if isinstance(code, int) and (code < 202 or code > 500 or code in _NEVER_EMPTY):
+        raise ValueError(f"HTTP {code} never means that there are no rows")
+    return code
 
 
 def _checked_place(text: object) -> object:
@@ -134,6 +161,7 @@ TypeName = Annotated[str, BeforeValidator(_checked_type)]
 Delimiter = Annotated[str, Field(min_length=1, max_length=1)]
 SkipRows = Annotated[int, Field(ge=0, le=1000)]
 PageSize = Annotated[int, Field(ge=1)]
+EmptyStatus = Annotated[int, Field(ge=202, le=500), BeforeValidator(_checked_status)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Path = Annotated[str, BeforeValidator(_checked_path)]
 Encoding = Annotated[str, BeforeValidator(_checked_encoding)]
@@ -141,5 +169,10 @@ Url = Annotated[str, BeforeValidator(_checked_url)]
 UrlPath = Annotated[str, BeforeValidator(_checked_url_path)]
 Place = Annotated[str, BeforeValidator(_checked_place)]
 Text = Annotated[str, BeforeValidator(_text)]
+Value = Annotated[Any, BeforeValidator(_sure)]
+#: A value of a column, in the words of the spec where it is no number or truth value to everybody.
+ColumnValue = Annotated[
+    Any, BeforeValidator(lambda value: str(value) if isinstance(value, PlainScalar) else value)
+]
 Params = dict[str, Text | list[Text] | None]
 ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, list) else [value])

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fff_sources.http.response.jsonpath import parse_path
-from fff_sources.http.spec.model import AliasChoices, Field, Params, Path, Place, Spec, Text, model_validator
+from fff_sources.http.spec.model import (
+    AliasChoices,
+    Field,
+    Params,
+    Path,
+    Place,
+    Spec,
+    Text,
+    Value,
+    model_validator,
+)
 
 
 class Paginated(Spec):
@@ -154,8 +164,8 @@ class Windows(Spec):
     """
 
     column: str
-    start: Any
-    end: Any = None
+    start: Value
+    end: Value = None
     size: float = Field(gt=0, allow_inf_nan=False)
     outside: Literal["ask", "none"] = "ask"
     nulls: Literal["none"] | Params | None = None

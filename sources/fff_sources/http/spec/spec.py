@@ -1,7 +1,6 @@
 """The REST part of a source spec, checked: unknown keys, wrong kinds and wrong values are found before any request.
 
-The models say what a spec may hold; `check` reads one into them and reports what is wrong. Here are
-endpoints, tables and functions, and under one name with them what they are made of.
+The models say what a spec may hold; `check` reads one into them. Here are endpoints, tables and functions, and their parts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,9 @@ from fff_sources.http.spec.model import (
     AliasChoices,
     BatchSize,
     BeforeValidator,
+    ColumnValue,
     Delimiter,
+    EmptyStatus,
     Encoding,
     Field,
     PageSize,
@@ -31,6 +32,7 @@ from fff_sources.http.spec.model import (
     Text,
     TypeName,
     UrlPath,
+    Value,
     discriminated_by,
     field_validator,
     model_validator,
@@ -115,7 +117,7 @@ class OnResponse(Spec):
     """What it means that an answer has this at a place: something at all, or a value."""
 
     path: Path
-    equals: Any = None
+    equals: Value = None
     action: Literal["fail", "retry", "empty", "slow_down", "accept"]
 
 
@@ -185,7 +187,7 @@ class JobState(Spec):
     """What it says of a job that something stands at a place: anything but false and nothing, or one of some values."""
 
     path: Path
-    equals: Any = None
+    equals: Value = None
 
 
 class JobPoll(Spec):
@@ -224,7 +226,7 @@ class Endpoint(Spec):
     method: Literal["GET", "POST"] = "GET"
     params: Params = {}
     headers: dict[str, Text] = {}
-    body: Any = Field(default=None, alias="json")
+    body: Value = Field(default=None, alias="json")
     body_paths: dict[str, Place] = {}
     data_selector: Path = "$"
     paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto(type="auto")
@@ -300,7 +302,7 @@ class Batch(Spec):
 
     size: int = Field(ge=2, le=10_000)
     separator: str | None = Field(default=None, min_length=1)
-    each: Any = None
+    each: Value = None
     answers: Literal["by_key", "by_position"] = "by_key"
 
     @property
@@ -379,7 +381,7 @@ class KeyColumnSpec(Spec):
 class OnStatus(Spec):
     """A status that is an answer: no rows."""
 
-    status_code: int = Field(ge=100, le=599)
+    status_code: EmptyStatus
     action: Literal["empty", "ignore"]
 
 
@@ -409,7 +411,7 @@ class TableSpec(Spec):
     exhaustive: bool = True
     unfinished: str = ""
     changes: ChangesSpec | None = None
-    values: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    values: dict[str, Annotated[list[ColumnValue], Field(min_length=1)]] = {}
     cost: RequestCost | None = None
 
 

@@ -13,6 +13,7 @@ from fff.errors import SpecError
 from fff.schema import arrow_type, is_sorted_alike
 from fff_sources.document import Document, Key
 from fff_sources.http.paging.windows import count
+from fff_sources.http.request.keys import SEPARATE, without_separator
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.values import from_text
 from fff_sources.http.response.verdicts import ENVELOPED
@@ -82,8 +83,10 @@ class _Check:
         return self.problems
 
     def _batch(self, number: int, lookup: spec.LookupSpec) -> None:
-        """A list of keys needs a place in the body, and records by position one for the key."""
+        """Joined keys need a separator, a list of keys a place in the body, and records by position one for the key."""
         batch, path = lookup.batch, ("lookups", number, "batch")
+        if (wrong := without_separator(batch, lookup.endpoint, lookup.keys[-1])) is not None:
+            self._add(path, wrong, SEPARATE)
         if batch is None or not batch.is_list:
             return
         key = lookup.keys[0]

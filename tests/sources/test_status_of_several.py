@@ -1,0 +1,106 @@
+"""A status, or a word, in place of the rows of several keys: whether it speaks for all of them or for one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection
+
+import pytest
+from aiohttp import web
+
+from tests.sources.reading import Reader
+from tests.web.serving import Serve, Served
+
+Read = Callable[..., Reader]
+Refuses = Callable[[Collection[str], Collection[str]], bool]
+
+STATUS = "on_status: [{status_code: 404, action: empty}]"
+WORD = "on_response: [{path: error, action: empty}]"
+
+
+def any_unknown(keys: Collection[str], known: Collection[str]) -> bool:
+    """One unknown key, and there is no answer to the others either."""
+    return not set(keys) <= set(known)
+
+
+def all_unknown(keys: Collection[str], known: Collection[str]) -> bool:
+    return not set(keys) & set(known)
+
+
+async def over(
+    serve: Serve, read: Read, refuses: Refuses, known: Collection[str], *, size: int = 50, how: str = STATUS
+) -> tuple[Served, Reader]:
+    """A source that has one row of each key that it knows, and refuses requests."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        keys = asked.query["k"].split(",")
+        if refuses(keys, known):
+            return web.json_response({"error": "not found"}, status=404 if how == STATUS else 200)
+        return web.json_response({"rows": [{"k": key, "n": 1} for key in keys if key in known]})
+
+    server = await serve(handler)
+    endpoint = "{path: t, data_selector: rows}"
+    return server, read(
+        f"""
+        version: 1
+        sources:
+          web:
+            client: {{base_url: "{server.url}"}}
+            tables:
+              t:
+                columns: {{k: string, n: int}}
+                {how}
+                lookups: [{{keys: [k], batch: {{size: {size}, separator: ","}}, endpoint: {endpoint}}}]
+        """
+    )
+
+
+@pytest.mark.parametrize("how", [STATUS, WORD])
+@pytest.mark.parametrize("seed", range(8))
+async def test_no_row_is_lost_where_one_unknown_key_makes_a_request_fail(
+    serve: Serve, read: Read, seed: int, how: str
+) -> None:
+    rng = random.Random(seed)
+    keys = [f"k{number}" for number in range(60)]
+    known = {key for key in keys if rng.random() < rng.choice((0.1, 0.5, 0.95))}
+    rng.shuffle(keys)
+    _, reader = await over(serve, read, any_unknown, known, size=20, how=how)
+    rows = await reader.lookup("t", *keys)
+    assert (sorted(row["k"] for row in rows), reader.truncated) == (sorted(known), [])
+
+
+async def test_a_few_unknown_keys_among_many_cost_a_few_requests(serve: Serve, read: Read) -> None:
+    keys = [f"k{number}" for number in range(64)]
+    server, reader = await over(serve, read, any_unknown, {*keys} - {"k40"}, size=64)
+    for _ in range(2):
+        server.asked.clear()
+        assert len(await reader.lookup("t", *keys)) == 63
+        assert len(server.asked) <= 18
+
+
+async def test_a_status_is_believed_of_all_keys_from_a_source_that_answers_each(
+    serve: Serve, read: Read
+) -> None:
+    """Which one request finds out, with a key that has rows beside one of those that got the status."""
+    server, reader = await over(serve, read, all_unknown, {"a", "b", "c"}, size=4)
+    assert len(await reader.lookup("t", "a", "b", "c")) == 3
+    server.asked.clear()
+    for start in range(10):
+        assert await reader.lookup("t", *(f"x{start}-{number}" for number in range(4))) == []
+    assert len(server.asked) == 10 + 1
+
+
+async def test_a_batch_with_rows_of_some_of_its_keys_says_as_much(serve: Serve, read: Read) -> None:
+    server, reader = await over(serve, read, all_unknown, {"a", "b", "c"}, size=4)
+    assert len(await reader.lookup("t", "a", "x", "b")) == 2
+    server.asked.clear()
+    for start in range(10):
+        assert await reader.lookup("t", *(f"x{start}-{number}" for number in range(4))) == []
+    assert len(server.asked) == 10
+
+
+async def test_keys_are_asked_for_one_by_one_while_none_is_known(serve: Serve, read: Read) -> None:
+    server, reader = await over(serve, read, any_unknown, {"d"}, size=4)
+    assert await reader.lookup("t", "w", "x", "y", "z") == []
+    assert [asked.query["k"] for asked in server.asked] == ["w,x,y,z", "w", "x", "y", "z"]
+    assert [row["k"] for row in await reader.lookup("t", "x", "y", "d", "z")] == ["d"]
