@@ -14,6 +14,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         *("slice({list}, 2, 2)", "slice({list}, -2, {few})", "slice({list}, {few}, 3)", "sequence(5, 1, -2)"),
         *("flatten({lists})", "transform({list}, x -> x + 1)", "transform({list}, (x, n) -> x * n)"),
         *("transform({list}, x -> x / i)", "filter({list}, x -> x > i)", "filter({list}, (x, n) -> n < 2)"),
+        *("transform({list}, X -> x + 1)", "filter({list}, I -> i > 2)", "transform({lists}, Z -> filter(z, X -> X > size(Z)))"),
         *("filter({list}, x -> {truth})", "transform({list}, x -> coalesce(x, {int}))", "map_values({map})"),
         *("zip_with({list}, {list}, (x, y) -> coalesce(x, 0) + y)", "if({truth}, {list}, {list})"),
         *("transform({lists}, z -> size(z))", "coalesce({list}, {list})", "{structs}.k", "map_values(mp)"),
@@ -41,7 +42,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
     "map": (
         *("map(1, {int}, 2, {int})", "map(i, i2, -5, 7)", "map(i, {int})", "map_from_arrays({list}, {list})"),
-        *("map_concat({map}, map(77, i))", "map_filter({map}, (k, v) -> k > v)", "transform_values({map}, (k, v) -> k + v)"),
+        *("map_concat({map}, map(77, i))", "map_filter({map}, (K, v) -> k > V)", "transform_values({map}, (k, v) -> k + v)"),
         *("transform_keys({map}, (k, v) -> k + 1)", "transform_keys({map}, (k, v) -> v)", "map_from_entries({entries})"),
         *("map_zip_with({map}, {map}, (k, v, w) -> coalesce(v, 0) + w)", "map_concat({map}, {map})"),
         *("map_from_entries(map_entries({map}))", "map_from_arrays({list}, transform({list}, x -> i))"),
@@ -63,7 +64,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
     "int": (
         *("i", "i2", "i8", "1", "2", "5", "-5", "NULL", "size({list})", "element_at({list}, 2)", "get({list}, {few})"),
-        *("array_max({list})", "array_min({list})", "aggregate({list}, 0, (s, x) -> s + x)", "element_at({map}, i)"),
+        *("array_max({list})", "array_min({list})", "aggregate({list}, 0, (S, x) -> s + X)", "element_at({map}, i)"),
         *("aggregate({list}, 1, (s, x) -> s + coalesce(x, i), s -> s * 2)", "{map}[{int}]", "{structs}[0].k", "mp[s]", "element_at(a, {few})", "a[{few}]"),
         *("size({map})", "cardinality({lists})", "named_struct('x', {int}).x", "try_element_at({list}, -1)", "element_at(mp, s)"),
         *("aggregate({texts}, 0, (s, x) -> s + length(x))", "size({texts})", "greatest({int}, {int})"),
@@ -77,7 +78,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
     "judged": (
         *("array_contains({list}, {int})", "array_contains({texts}, {text})", "arrays_overlap({list}, {list})"),
-        *("arrays_overlap({texts}, {texts})", "exists({list}, x -> x > i)", "forall({list}, x -> x < i)"),
+        *("arrays_overlap({texts}, {texts})", "exists({list}, x -> x > i)", "exists({list}, I -> t.i = i)", "forall({list}, x -> x < i)"),
         *("exists({list}, x -> 10 / x > i)", "forall({texts}, x -> x IS NOT NULL)", "exists({texts}, x -> x = s)"),
         *("map_contains_key({map}, {int})", "map_contains_key(mp, {text})", "{list} = {list}", "{list} < {list}"),
         *("{struct} <=> {struct}", "st = st", "st < named_struct('k', i, 'n', s)", "(i, s) = (i2, s2)", "{lists} >= {lists}"),

@@ -272,6 +272,92 @@ def untyped(rng: random.Random, depth: int = 2) -> str:
     )()  # fmt: skip
 
 
+#: Of expressions without brackets: numbers, with signs and casts of them, and truths, with what binds them.
+_NUMBERS = (
+    *(
+        "i",
+        "l",
+        "i8",
+        "m",
+        "d",
+        "2",
+        "7",
+        "1.5",
+        "3L",
+        "-1",
+        "- 2",
+        "-i8",
+        "- -3",
+        "+i",
+        "+2",
+        "+ m",
+        "~i",
+        "-~i8",
+    ),
+    *(
+        "-1::int",
+        "-5::string",
+        "-1::boolean",
+        "-2L::int",
+        "-1.5::int",
+        "i8::bigint",
+        "-i8::string",
+        "5::decimal(3,1)",
+    ),
+    *("-.5", "+'5'", "-5::string::int", "length(s)", "a[0]", "-a[1]", "-2147483648::int"),
+)
+_TRUTHS = (
+    *(
+        "b",
+        "b",
+        "TRUE",
+        "NULL",
+        "NOT b",
+        "! b",
+        "(NOT b)",
+        "i > 1",
+        "m IS NULL",
+        "NOT i IS NULL",
+        "b IS NOT NULL",
+    ),
+    *(
+        "i IN (1, 5)",
+        "s LIKE 'a%'",
+        "NOT s LIKE '%a'",
+        "i8 BETWEEN 0 AND 5",
+        "i NOT BETWEEN 1 AND 5 = b",
+        "s = 'a'",
+    ),
+    *("s || 'a' = 'aa'", "i IS DISTINCT FROM 1", "b IS NOT TRUE", "d > 1 = b", "s LIKE 'a' || s"),
+)
+_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "&", "|", "^", "||", "<<", ">>", ">>>")
+_COMPARED = ("=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "!<", "!>")
+
+
+def unbracketed(rng: random.Random) -> str:
+    """Operators side by side, which bind as the grammar has it."""
+
+    def chain(operands: Sequence[str], *signs: Sequence[str]) -> str:
+        parts = [rng.choice(operands)]
+        for _ in range(rng.choice((1, 2, 2, 3, 4))):
+            parts += [rng.choice(rng.choice(signs)), rng.choice(operands)]
+        return " ".join(parts)
+
+    return rng.choice(
+        (
+            lambda: chain(_NUMBERS, _ARITHMETIC),
+            lambda: chain(_NUMBERS, _ARITHMETIC[:5]),
+            lambda: chain(_NUMBERS, _ARITHMETIC, _COMPARED),
+            lambda: chain(("b", "TRUE", "i8 = 1", "NULL", "(i > 1)"), _COMPARED),
+            lambda: chain(_TRUTHS, ("AND", "OR")),
+            lambda: chain(_TRUTHS, ("AND", "OR"), _COMPARED),
+            lambda: (
+                f"{rng.choice(('exists', 'filter', 'transform'))}(a, Y -> {chain((*_NUMBERS, 'y', 'Y', '-y'), _COMPARED)})"
+            ),
+        )
+    )()
+
+
 _ESCAPES = " ESCAPE '!'"
 _SPANS = (
     *(
@@ -318,7 +404,7 @@ class Interpreter:
 class Sweep:
     """Expressions that were put to Spark."""
 
-    kinds: Sequence[Callable[[random.Random], str]] = (written, untyped, written_text)
+    kinds: Sequence[Callable[[random.Random], str]] = (written, untyped, written_text, unbracketed)
     written: int = 0
     taken: int = 0
     failing: int = 0

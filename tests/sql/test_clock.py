@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import planner_fakes
 import pytest
 from hard_rows import CATALOG
 
@@ -50,6 +51,50 @@ def test_whatever_else_is_left_as_it_is(sql: str) -> None:
 
 def test_a_column_may_be_called_so() -> None:
     assert at_moment("SELECT i FROM r WHERE current_date > 3", NOW, lambda: {"current_date"}) is None
+
+
+def test_nor_is_the_call_of_the_function_such_a_column() -> None:
+    assert at_moment("SELECT i FROM r WHERE dt > current_date()", NOW, lambda: {"current_date"}) is not None
+
+
+CLOCKS = planner_fakes.catalog(
+    planner_fakes.table("w.c", "i int, current_date int, CURRENT_USER string", scans=1)
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        ("SELECT current_date FROM c", ["current_date"]),
+        ("SELECT i FROM c WHERE current_date = 1", ["i", "current_date"]),
+        ("SELECT max(i) FROM c WHERE Current_Date + 1 > 1", ["i", "current_date"]),
+        ("SELECT current_user FROM c", ["CURRENT_USER"]),
+        ("SELECT i FROM c WHERE current_timestamp > TIMESTAMP '2000-01-01'", ["i"]),
+        ("SELECT i FROM (SELECT i FROM c) q WHERE current_date > DATE '2000-01-01'", ["i"]),
+    ],
+)
+def test_a_bare_word_is_the_column_where_one_is_in_reach(sql: str, read: list[str]) -> None:
+    [table] = prepare(sql, CLOCKS).blocks[0].plan.tables
+    assert sorted(column.name for column in table.columns) == sorted(read)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT current_date FROM (SELECT 1 AS current_date) q", ["current_date"]),
+        ("SELECT current_date + 1 FROM (SELECT i AS current_date FROM r) q", ["(current_date + 1)"]),
+        ("SELECT current_date AS current_date FROM r", ["current_date"]),
+    ],
+)
+def test_so_it_is_of_a_query_that_gives_one_that_name(sql: str, names: list[str]) -> None:
+    prepared = prepare(sql, CATALOG)
+    assert (prepared.upper, prepared.sql) == (None, sql)
+    assert prepared.result is not None
+    assert [field.name for field in prepared.result.fields] == names
+
+
+def test_beside_an_alias_of_its_own_select_the_word_is_sparks() -> None:
+    assert prepare("SELECT 1 AS current_date, current_date AS y FROM r", CATALOG).upper is not None
 
 
 def test_no_spark_is_needed_for_it() -> None:

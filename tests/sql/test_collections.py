@@ -115,7 +115,6 @@ def test_arrays_of_nulls_alone_keep_their_elements() -> None:
             "map(mp, 1) = map(mp, 1)",
         ),
         *(
-            "transform(a, X -> x + 1)",
             "try_add(ts - ts2, (ts - ts2) * 2)",
             "sinh(d)",
             "hash(i)",

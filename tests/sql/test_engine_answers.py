@@ -51,7 +51,7 @@ NOT_ALONE = [
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",
     "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a), explode(a) FROM u", "SELECT explode(array()) FROM u",
-    "SELECT uuid()", "SELECT i || l + 1 AS x FROM r", "SELECT i | l & 1 AS x FROM r",  # Spark's operators bind otherwise than the parser's
+    "SELECT uuid()",
     "SELECT DISTINCT NULL AS x",
     "(SELECT i FROM r ORDER BY i LIMIT 1) UNION ALL SELECT i FROM u",
 ]  # fmt: skip

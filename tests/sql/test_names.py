@@ -86,7 +86,7 @@ def test_names_are_those_of_spark_and_most_are_known() -> None:
         ("st.n", "n"),
         ("upper(st.n)", "upper(st.n)"),
         ("b > 1.5", None),  # shown as `(b > 1)`
-        ("+b", None),
+        ("+b", "(+ b)"),
         ("try_cast(x AS int)::string", None),
         ("concat(x, x COLLATE utf8_lcase)", None),
         ("trim('a' FROM x)", None),

@@ -164,7 +164,6 @@ def test_every_function_of_the_table_is_tested() -> None:
         *(
             "levenshtein(s, s2, 3)",
             "lpad(s, i8, s2)",
-            "CAST(5 AS BIGINT) + 5L",
             "CAST(d AS STRING)",
             "CAST(d AS DECIMAL(10,2))",
             "k div m",
@@ -312,6 +311,14 @@ def test_texts_are_read_as_java_reads_them(
 def test_delimiters_overlap_as_in_spark(text: str, count: int, left: str) -> None:
     [case] = taken([f"substring_index('{text}', 'aa', {count})"], rows(random.Random(1), 1))
     assert case.found.values.to_pylist() == [left]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"), [("locate('', 'abc', 2)", 1), ("locate('', 'abc', 9)", 1), ("locate('', 'abc', 0)", 0)]
+)
+def test_nothing_is_found_at_once_wherever_it_is_looked_for(text: str, place: int) -> None:
+    [case] = taken([text, "locate('a', s, NULL)"], rows(random.Random(1), 1))  # of which Spark says 0
+    assert case.found.values.to_pylist() == [place]
 
 
 COMPARISONS = (

@@ -135,7 +135,11 @@ def _replace(text: pa.Array, search: str, by: str = "") -> Value:
 
 
 def _instr(text: str, search: str, start: int = 1) -> int:
-    return text.find(search, start - 1) + 1 if start >= 1 else 0
+    if start < 1:
+        return 0
+    return (
+        text.find(search, start - 1) + 1 if search else 1
+    )  # nothing is found at once, wherever it is looked for
 
 
 def _padded(text: str, length: int, by: str, *, left: bool) -> str:

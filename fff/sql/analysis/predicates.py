@@ -51,7 +51,7 @@ from fff.sql.scalars.collections.functions import check_compared, has_part
 from fff.sql.scalars.naming.names import Columns
 from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.translate import Scalars
-from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call, check_operands, folded
+from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call, folded
 from fff.sql.scalars.words import describe
 from fff.sql.scalars.written.collated import alike
 from fff.sql.syntax.literals import (
@@ -99,7 +99,6 @@ class Translator(Struct, frozen=True):
             QueryError: an unknown or ambiguous name.
         """
         node = node.unnest()
-        check_operands(node)
         if isinstance(node, exp.And | exp.Or):
             items = tuple(self.expression(part) for part in operands(node))
             return And(items) if isinstance(node, exp.And) else _either(items)

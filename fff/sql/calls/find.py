@@ -17,6 +17,7 @@ from fff.sql.analysis.semi_joins import plain
 from fff.sql.binder.names import reference_span
 from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES, has_aggregate
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import NotExactError, constant_of, convert
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span, operands
 from fff.structs import Struct
@@ -24,7 +25,7 @@ from fff.structs import Struct
 #: Never true where what they compare is NULL, on either side.
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
 #: NULL where one of their operands is.
-_STRICT = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Cast, exp.TryCast, exp.Not)
+_STRICT = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, Positive, exp.Cast, exp.Not)
 _CONNECTIVES = (exp.And, exp.Or, exp.Xor)
 
 

@@ -10,7 +10,6 @@ is evaluated twice that may differ, and nothing is counted, ordered or numbered.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -401,7 +400,7 @@ def _values(
             span = statement.span(statement.token_at(span.start), end)
         first, end = statement.tokens_at(span)
         written = applied(statement.sql, span, changes)
-        kind = _whole_number(statement, bare, written)
+        kind = _whole_number(statement, bare)
         value = f"CAST({written} AS {kind})" if kind else f"({written})"
         yield (
             name or spark_name(bare, statement, (first, end), columns_of(statement, inner)),
@@ -409,11 +408,11 @@ def _values(
         )
 
 
-def _whole_number(statement: Statement, node: Node, text: str) -> str | None:
+def _whole_number(statement: Statement, node: Node) -> str | None:
     """The type of a whole number as it is written: beside decimals it counts as a narrower one, which no column does."""
     bare = node.unnest()
     inner = bare.this if isinstance(bare, exp.Neg) else bare
-    if isinstance(inner, exp.Cast) and re.search(r"\d[ls]\b", text, re.IGNORECASE):
+    if isinstance(inner, exp.Cast) and inner.meta.get("suffix"):
         return {exp.DType.BIGINT: "BIGINT", exp.DType.SMALLINT: "SMALLINT"}.get(inner.to.this)
     if not isinstance(inner, exp.Literal | exp.Placeholder):
         return None

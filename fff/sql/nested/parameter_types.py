@@ -17,6 +17,7 @@ from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
 from fff.sql.nested.column_types import columns_of
 from fff.sql.scalars.coercion import VOID
 from fff.sql.scalars.typed import LeftToSparkError
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.statement import Node, exp
@@ -72,7 +73,7 @@ class _TypeReader:
                 return None  # whose type is written there
             case exp.And() | exp.Or() | exp.Not() | exp.Where() | exp.Having():
                 return pa.bool_()
-            case exp.Paren() | exp.Neg():
+            case exp.Paren() | exp.Neg() | Positive():
                 return self.wanted(parent)
             case exp.Tuple():
                 return self._beside_in_row(parent, node)

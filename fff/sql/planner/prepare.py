@@ -35,7 +35,7 @@ from fff.sql.planner.recursion import with_columns
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
-from fff.sql.scalars.clock import at_moment
+from fff.sql.scalars.clock import at_moment, columns_quoted, names_given
 from fff.sql.syntax.parameters import params as parameters
 from fff.sql.syntax.parameters.param_types import plain
 from fff.sql.syntax.parse import parse_statement
@@ -120,9 +120,14 @@ def _at_moment(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     """The plan of a statement, with the moment of its running for `now()` in conditions."""
 
     def columns() -> set[str]:
-        return {column.name.lower() for table in _tables_in(sql, catalog) for column in table.columns}
+        of_tables = {column.name.lower() for table in _tables_in(sql, catalog) for column in table.columns}
+        return of_tables | names_given(parse_statement(sql).tree)
 
     moment = None
+    with suppress(QueryError):  # of columns that are in no reach where such a word stands
+        if (quoted := columns_quoted(sql, parse_statement(sql).tree, columns)) is not None:
+            planned = _at_moment(quoted.sql, catalog, planning)
+            return replace(planned, sql=sql, result=planned.result and planned.result.at(quoted.origin))
     with suppress(QueryError):  # told of when it is planned
         moment = at_moment(sql, dt.datetime.now(dt.UTC), columns)
     if moment is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from fff.errors import Span
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Token, TokenType, tokenize
+from fff.sql.syntax.statement import Node, SparkParser, Token, TokenType, exp, tokenize
 from fff.structs import Struct
 
 #: As Spark's own sessions have it, whose time zone is UTC.
@@ -34,6 +34,12 @@ _FORMS = {
 _SHOWN = {"curdate": "current_date()"}
 #: Those that need no brackets, where no column is called so.
 _BARE = frozenset({TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP})
+#: What such words are in the tree: functions of the session, where no column is called so.
+_OF_SESSION = (
+    *(exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime),
+    *(exp.CurrentUser, exp.SessionUser, exp.Localtime, exp.Localtimestamp),
+)
+_COLUMNS_FIRST = {kind for kind, node in SparkParser.NO_PAREN_FUNCTIONS.items() if node in _OF_SESSION}
 _CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON})
 _CLAUSES = _CONDITIONS | {
     *(TokenType.SELECT, TokenType.FROM, TokenType.JOIN, TokenType.GROUP_BY, TokenType.HAVING),
@@ -85,15 +91,45 @@ def at_moment(sql: str, now: dt.datetime, columns: Callable[[], Collection[str]]
     return AtMoment(Edited.of(sql).edited(edits), TokenType.SELECT in kinds, names)
 
 
+def names_given(tree: Node) -> set[str]:
+    """The names, in lower case, that a statement itself gives to more than the moment of its running."""
+    return {
+        one.name.lower()
+        for one in tree.find_all(exp.Identifier)
+        if not (isinstance(one.parent, exp.Alias) and isinstance(one.parent.this, _OF_SESSION))
+    }
+
+
+def columns_quoted(sql: str, tree: Node, columns: Callable[[], Collection[str]]) -> Edited | None:
+    """A statement with backquotes around `current_date` and its like, where columns may be meant; None where none is called so.
+
+    `columns` as above. Raises QueryError where it has no tokens.
+    """
+    tokens = tokenize(sql)
+    bare = [
+        one
+        for one, after in zip(tokens, [*tokens[1:], None], strict=True)
+        if one.token_type in _COLUMNS_FIRST and (after is None or after.token_type is not TokenType.L_PAREN)
+    ]
+    named = {one.text.lower() for one in bare} & set(columns() if bare else ())
+    for item in tree.find_all(exp.Alias) if named else ():  # in its own SELECT the function goes before it
+        select = item.parent
+        other = item.alias.lower() in named and not isinstance(item.this, _OF_SESSION)
+        if other and select is not None and select.find(*_OF_SESSION):
+            return None
+    edits = [edit(Span(one.start, one.end + 1), f"`{one.text}`") for one in bare if one.text.lower() in named]
+    return Edited.of(sql).edited(edits) if edits else None
+
+
 def _is_named(tokens: Sequence[Token], at: int, columns: Collection[str]) -> bool:
     kinds = [one.token_type for one in tokens[at : at + 3]]
     name = tokens[at].text.lower()
-    if name not in _FORMS or kinds[0] in {TokenType.IDENTIFIER, TokenType.STRING} or name in columns:
+    if name not in _FORMS or kinds[0] in {TokenType.IDENTIFIER, TokenType.STRING}:
         return False
     if at and tokens[at - 1].token_type in {TokenType.DOT, TokenType.ALIAS}:
         return False
     return kinds[1:] == [TokenType.L_PAREN, TokenType.R_PAREN] or (
-        kinds[0] in _BARE and kinds[1:2] != [TokenType.L_PAREN]
+        kinds[0] in _BARE and kinds[1:2] != [TokenType.L_PAREN] and name not in columns
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 
 import pyarrow as pa
@@ -12,11 +11,12 @@ from fff.dataflow.plan.expressions import Literal
 from fff.schema import MOST_DIGITS, ArrowType, arrow_type
 from fff.sql.scalars.coercion import DOUBLE, INT, LONG
 from fff.sql.scalars.typed import LeftToSparkError, Typed
+from fff.sql.syntax.statement import Node
 
 _INTS = range(-(2**31), 2**31)
 _LONGS = range(-(2**63), 2**63)
-#: Letters behind whole numbers, by the types that they mean.
-_SUFFIXES = {"tinyint": "Y", "smallint": "S", "bigint": "L"}
+#: Types of whole numbers with letters behind them: `1Y`, `1S`, `1L`.
+_SUFFIXED = frozenset({"tinyint", "smallint", "bigint"})
 
 
 def number(text: str) -> Typed | None:
@@ -35,22 +35,21 @@ def number(text: str) -> Typed | None:
     return Typed(Literal(exact, decimal_type(exact)), decimal_type(exact))
 
 
-def with_suffix(sql: str, digits: str, written: str, *, minus: bool = False) -> Typed | None:
-    """`1L` and the like, which the parser shows as the cast `CAST(1 AS BIGINT)`; None where it is the cast.
+def with_suffix(cast: Node, *, minus: bool = False) -> Typed | None:
+    """`1L` and the like, which the parser shows as casts; None for any other.
 
     Raises:
-        LeftToSparkError: the text has both, or the number is beyond its type.
+        LeftToSparkError: Spark has no such number.
     """
-    letter = _SUFFIXES.get(written)
-    if letter is None or not re.search(rf"(?<![\w.]){re.escape(digits)}{letter}\b", sql, re.IGNORECASE):
+    digits, written = cast.this.name, cast.args["to"].sql("spark").lower()
+    if not cast.meta.get("suffix") or written not in _SUFFIXED:
         return None
     if not (digits.isascii() and digits.isdecimal()):
         raise LeftToSparkError("a suffix of a whole number behind another one")
     kind, value = arrow_type(written), -int(digits) if minus else int(digits)
     half = 1 << (kind.bit_width - 1)
-    cast = rf"cast\s*\(\s*{digits}\s+as\b|(?<![\w.]){digits}\s*::|int\s*\(\s*{digits}\s*\)"
-    if not -half <= value < half or re.search(cast, sql, re.IGNORECASE):
-        raise LeftToSparkError("a number with a suffix")
+    if not -half <= value < half:
+        raise LeftToSparkError("a number beyond its type")
     return Typed(
         Literal(value, kind), kind, literal=half > 1 << 7
     )  # of a tinyint Spark does not count digits

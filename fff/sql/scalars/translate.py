@@ -18,10 +18,11 @@ from fff.sql.scalars.numbers import decimal_type, number, with_suffix
 from fff.sql.scalars.operators import arithmetic, bitwise, shifted, signed
 from fff.sql.scalars.patterns import counted, extracted, like, rlike, split, substituted
 from fff.sql.scalars.quantities import intervals
-from fff.sql.scalars.typed import LeftToSparkError, Typed, call, check_operands
+from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 from fff.sql.scalars.written.collated import collated
 from fff.sql.scalars.written.moments import OF_UNITS, PATTERNED, of_units, part_of_second, patterned
 from fff.sql.scalars.written.table import NODES, called
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.parameters.param_types import BigInt
 from fff.sql.syntax.statement import Node, Statement, exp
@@ -54,7 +55,6 @@ class Scalars(Struct, frozen=True):
             return self._column(node)
         if isinstance(node, exp.Identifier) and node.name.lower() in self.conditions.variables:
             return self.conditions.variables[node.name.lower()]
-        check_operands(node)
         literal = self._literal(node)
         if literal is not None:
             return literal
@@ -72,20 +72,12 @@ class Scalars(Struct, frozen=True):
             return shifted(name, self.value(node.this), self.value(node.expression))
         if isinstance(node, exp.Neg):
             inner = node.this
-            if (
-                isinstance(inner, exp.Cast)
-                and isinstance(inner.this, exp.Literal)
-                and not inner.this.is_string
-            ):
-                written = inner.to.sql("spark").lower()
-                suffixed = with_suffix(self.statement.sql, inner.this.name, written, minus=True)
-                if suffixed is None and written in words.SUFFIXED - {"float", "double"}:
-                    raise LeftToSparkError("a negative number with a suffix")
-                if suffixed is not None:
-                    return suffixed
-            return signed("negative", self.value(node.this))
+            suffixed = with_suffix(inner, minus=True) if isinstance(inner, exp.Cast) else None
+            return suffixed or signed("negative", self.value(inner))
         if isinstance(node, exp.Negative):
             return signed("negative", self.value(node.this))
+        if isinstance(node, Positive):
+            return _by_zero("positive", self.value(node.this))
         if isinstance(node, exp.Abs):
             return signed("abs", self.value(node.this))
         if isinstance(node, exp.Case | exp.If):
@@ -260,7 +252,7 @@ class Scalars(Struct, frozen=True):
         tries = isinstance(node, exp.TryCast) and bool(node.args.get("safe"))
         written = node.args["to"].sql("spark").lower()
         is_number = isinstance(node.this, exp.Literal) and not node.this.is_string
-        if is_number and (suffixed := with_suffix(self.statement.sql, node.this.name, written)) is not None:
+        if (suffixed := with_suffix(node)) is not None:
             return suffixed
         if is_number and written in {"float", "double"} and constant_of(self.statement, node) is None:
             raise LeftToSparkError("a number with a suffix")  # or a cast: the parser shows both alike

@@ -19,7 +19,6 @@ from fff.dataflow.plan.expressions import (
 )
 from fff.errors import InvariantError
 from fff.schema import ArrowType
-from fff.sql.syntax.statement import Node, exp, is_bracketed
 from fff.structs import Struct
 
 #: Texts that are compared without their case (`COLLATE utf8_lcase`). They are texts to Arrow: only the planner tells them
@@ -55,44 +54,6 @@ class Typed(Struct, frozen=True):
     def may_fail(self) -> bool:
         """Whether Spark can raise an error on some row."""
         return may_fail(self.expr)
-
-
-#: Nodes that are no operands in Spark's grammar unless they stand in brackets.
-_NO_OPERANDS = (
-    *(exp.In, exp.Is, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Not, exp.And, exp.Or),
-    *(exp.NullSafeEQ, exp.NullSafeNEQ),
-)
-
-#: How tightly operators bind in Spark.
-_LEVELS: dict[type[object], int] = {
-    exp.BitwiseOr: 1,
-    exp.BitwiseXor: 2,
-    exp.BitwiseAnd: 3,
-    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), 4),
-    **dict.fromkeys((exp.Add, exp.Sub, exp.DPipe), 5),
-}
-
-
-def check_operands(node: Node) -> None:
-    """Raises LeftToSparkError where an operator is given what Spark refuses there."""
-    if isinstance(node, exp.Func) or not isinstance(
-        node, exp.Binary | exp.Unary | exp.In | exp.Between | exp.Is | exp.Like
-    ):
-        return
-    if isinstance(node, exp.And | exp.Or | exp.Not | exp.Escape | exp.Paren):
-        return
-    level, left, right = _LEVELS.get(type(node)), node.this, node.args.get("expression")
-    if isinstance(node, exp.Add | exp.Sub):
-        right = None  # where it is a sum, that is one interval: `INTERVAL 1 YEAR 2 MONTH`
-    if level is not None and (
-        _LEVELS.get(type(left), level) < level or _LEVELS.get(type(right), level + 1) <= level
-    ):
-        # Than the parser has it: `a || b + c`, `a | b & c`.
-        raise LeftToSparkError("operators that bind otherwise")
-    sides = [node.args.get(name) for name in ("this", "expression", "low", "high")]
-    bare = (side.unnest() for side in sides if side is not None and not is_bracketed(side))
-    if any(isinstance(side, _NO_OPERANDS) for side in bare):
-        raise LeftToSparkError("an operator of a condition")
 
 
 def may_fail(expr: Expr) -> bool:

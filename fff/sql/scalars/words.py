@@ -80,8 +80,6 @@ CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
 }
 #: Functions that are casts, where they do not parse as casts.
 CAST_NAMES = frozenset({"bigint", "smallint", "tinyint", "decimal", "float", "binary"})
-#: Types of numbers with suffixes (`1e5L`, `1e40F`), some of which Spark refuses.
-SUFFIXED = frozenset({"tinyint", "smallint", "bigint", "float", "double"})
 #: The type TIME, which the parser takes for TIMESTAMP.
 TIME = re.compile(r"\bas\s+time\s*[()]|::\s*time\b|\btime\s*['\"]", re.IGNORECASE)
 PARTS = {

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 from fff.errors import QueryError, Span
 from fff.sql.syntax.function_arities import ARITIES
+from fff.sql.syntax.grammar import parser
 from fff.sql.syntax.only_queries import check_reads, foreign_before, refuse_foreign
 from fff.sql.syntax.shorthands import written_out
 from fff.sql.syntax.statement import (
@@ -22,7 +22,6 @@ from fff.sql.syntax.statement import (
     TokenType,
     depths_of,
     exp,
-    parser,
     token_span,
     tokenize,
 )
@@ -53,20 +52,9 @@ _ENDING = frozenset(
 )
 _FUNCTIONS = frozenset(entry.partition(":")[0] for entry in ARITIES.split())
 _COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)")
+#: Between tokens, comments of templates and hints that stand where none can; and other comments.
+_BETWEEN = re.compile(r"(/\*\+|\{#)|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
-
-_SUBQUERY = type(parser())._parse_subquery  # noqa: SLF001 - sqlglot has no table of these
-
-
-def _subquery(made_by: Any, this: exp.Expr | None, parse_alias: bool = True) -> exp.Subquery | None:
-    """A query in brackets; behind it a sample, and behind that the alias, which sqlglot expects in front of the sample."""
-    made = _SUBQUERY(made_by, this, parse_alias=parse_alias)
-    if made is not None and parse_alias and made.args.get("sample") and not made.args.get("alias"):
-        made.set("alias", made_by._parse_table_alias())  # noqa: SLF001 - what such parsers are made of
-    return made
-
-
-setattr(type(parser()), "_parse_subquery", _subquery)  # noqa: B010 - nor of these
 
 
 def parse_statement(text: str, params: Mapping[str, object] | None = None) -> Statement:
@@ -95,6 +83,7 @@ def _parsed(text: str) -> Statement:
         raise QueryError("there is no SQL to run")
     if not text.isascii():
         _refuse_typeset(text, tokens)
+    _refuse_other_marks(text, tokens)
     refuse_foreign(text, tokens)
     several = next((token for token in tokens if token.token_type is TokenType.SEMICOLON), None)
     if several is not None:
@@ -119,6 +108,33 @@ def _refuse_typeset(text: str, tokens: Sequence[Token]) -> None:
                 span=Span(found.start(), found.end()),
                 hint=f"write {TYPESET_FOR[found[0]]}, as keyboards do",
             )
+
+
+def _refuse_other_marks(text: str, tokens: Sequence[Token]) -> None:
+    """What the parser knows from other languages, and Spark's grammar does not have."""
+    for before, token in pairwise([tokens[0], *tokens]):
+        kinds, written = (before.token_type, token.token_type), text[token.start : token.end + 1]
+        hint = None
+        if kinds == (TokenType.ALIAS, TokenType.STRING):
+            hint = f"write `{token.text}`"
+        elif token.token_type is TokenType.VAR and not written.isascii() and kinds[0] is not TokenType.COLON:
+            hint = f"write `{written}`: names of other letters stand in backquotes"
+        elif not (
+            kinds == (TokenType.SELECT, TokenType.ALIAS)
+            or (token.token_type is TokenType.HINT and before.token_type is not TokenType.SELECT)
+            or token.token_type is TokenType.L_BRACE
+            or written.startswith("~~")
+        ):
+            continue
+        raise QueryError(f'syntax error at "{written}"', sql=text, span=token_span(token), hint=hint)
+    between = zip(
+        [-1, *(one.end for one in tokens)], [*(one.start for one in tokens), len(text)], strict=True
+    )
+    for end, start in between if "{#" in text or "/*+" in text else ():
+        for found in _BETWEEN.finditer(text, end + 1, start):
+            if found[1]:
+                message = f'syntax error at "{found[1]}"'
+                raise QueryError(message, sql=text, span=Span(found.start(), found.end()))
 
 
 def _refuse_dangling_commas(text: str, tokens: Sequence[Token]) -> None:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from sqlglot import Dialect, Parser, exp
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
+from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from fff.errors import QueryError, Span, UnsupportedSQL
@@ -26,9 +27,13 @@ from fff.structs import Struct, field
 Node: TypeAlias = exp.Expr
 
 __all__ = [
+    "SHIFT",
+    "SPARK",
     "TEXTS",
+    "ErrorLevel",
     "Node",
     "ParseError",
+    "SparkParser",
     "SqlglotError",
     "Statement",
     "Token",
@@ -39,10 +44,8 @@ __all__ = [
     "exp",
     "filled",
     "identifier_span",
-    "is_bracketed",
     "keyword",
     "operands",
-    "parser",
     "qualified",
     "quote",
     "refused",
@@ -56,13 +59,13 @@ __all__ = [
 
 # What the parser wonders about is told as an error of ours, or not at all.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
-_SPARK = Dialect.get_or_raise("spark")
-_SPARK.SUPPORTS_ORDER_BY_ALL = False  # sqlglot would drop what stands before the dot in ORDER BY t.all
+SPARK = Dialect.get_or_raise("spark")
+SPARK.SUPPORTS_ORDER_BY_ALL = False  # sqlglot would drop what stands before the dot in ORDER BY t.all
 
 
 def time_pattern(text: str) -> str:
     """A pattern of `date_format` as the parser shows it."""
-    literal = _SPARK.format_time(exp.Literal.string(text))
+    literal = SPARK.format_time(exp.Literal.string(text))
     return "" if literal is None else literal.name
 
 
@@ -80,7 +83,7 @@ def _first_value(kind: type[exp.Expr]) -> Callable[[list[exp.Expr]], exp.Expr]:
 
 def _of_any_count(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     """A function that Spark takes with more arguments, or with fewer, than sqlglot knows: a call by name then."""
-    known = _SPARK.parser_class.FUNCTIONS[name.upper()]
+    known = SPARK.parser_class.FUNCTIONS[name.upper()]
     kind = exp.FUNCTION_BY_NAME[name.upper()]
     least = sum(kind.arg_types.values())
 
@@ -93,6 +96,11 @@ def _of_any_count(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return build
 
 
+def _concat(args: list[exp.Expr]) -> exp.Expr:
+    """`concat(…)`, of which sqlglot does not know the one without arguments, `''`."""
+    return exp.Concat(expressions=args) if args else exp.Anonymous(this="concat", expressions=[])
+
+
 def _named_struct(args: list[exp.Expr]) -> exp.Expr:
     """`named_struct('a', x)`; of names that are computed, or without a value, sqlglot keeps nothing."""
     written = len(args) % 2 == 0 and all(
@@ -101,43 +109,7 @@ def _named_struct(args: list[exp.Expr]) -> exp.Expr:
     return _STRUCT(args) if written else exp.Anonymous(this="named_struct", expressions=args)
 
 
-def _pivot_aggregation(parser: Parser) -> exp.Expr | None:
-    """What stands in PIVOT in front of FOR: any expression of aggregates, where sqlglot knows only these."""
-    item = parser._parse_disjunction()  # noqa: SLF001 - what such parsers are made of
-    if item is None or parser._match(TokenType.FOR, advance=False):  # noqa: SLF001 - what such parsers are made of
-        return item
-    return parser._parse_alias(item)  # noqa: SLF001 - what such parsers are made of
-
-
-def _pipe_set(parser: Parser, query: exp.Select) -> exp.Select:
-    """`|> SET a = 1, b = 2`, as conditions in a select list: good for telling what is named."""
-    parser._advance()  # noqa: SLF001 - what such parsers are made of
-    query.select(exp.Star(), *parser._parse_csv(parser._parse_disjunction), append=False, copy=False)  # noqa: SLF001 - what such parsers are made of
-    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
-
-
-def _pipe_limit(parser: Parser, query: exp.Select) -> exp.Select:
-    """`|> LIMIT 1 + 1` and `|> OFFSET 1`: of the rows that stand before them, sqlglot adds numbers up and takes nothing else."""
-    limit, offset = parser._parse_limit(), parser._parse_offset()  # noqa: SLF001 - what such parsers are made of
-    if query.args.get("limit") or query.args.get("offset"):
-        query = parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
-    query.set("limit", limit)
-    query.set("offset", offset)
-    return query
-
-
-_PAREN = _SPARK.parser_class._parse_paren  # noqa: SLF001 - what such parsers are made of
-
-
-def _paren(parser: Parser) -> exp.Expr | None:
-    """What stands in brackets, which are marked: sqlglot puts some around operands that have none."""
-    node = _PAREN(parser)
-    if node is not None:
-        node.meta["written"] = True
-    return node
-
-
-_TYPES = _SPARK.parser_class._parse_types  # noqa: SLF001 - what such parsers are made of
+_TYPES = SPARK.parser_class._parse_types  # noqa: SLF001 - what such parsers are made of
 
 
 def _types(parser: Parser, check_func: bool = False, **how: bool) -> exp.Expr | None:
@@ -149,59 +121,22 @@ def _types(parser: Parser, check_func: bool = False, **how: bool) -> exp.Expr | 
     return made
 
 
-_VALUES = _SPARK.parser_class._parse_derived_table_values  # noqa: SLF001 - what such parsers are made of
-
-
-def _values(parser: Parser, **how: bool) -> exp.Expr | None:
-    """`VALUES (…), (…)`, with the place of the word, of which sqlglot keeps nothing."""
-    ahead = (parser._curr, parser._next)  # noqa: SLF001 - what such parsers are made of
-    word = next((one.start for one in ahead if one and one.token_type is TokenType.VALUES), None)
-    made: exp.Expr | None = _VALUES(parser, **how)
-    if made is not None:
-        made.meta["word"] = word
-    return made
-
-
-def is_bracketed(node: exp.Expr) -> bool:
-    """Whether a node stands in brackets that are written."""
-    return isinstance(node, exp.Paren) and bool(node.meta.get("written"))
-
-
-_SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS = {
-    **_SPARK.parser_class.PIPE_SYNTAX_TRANSFORM_PARSERS,
-    "SET": _pipe_set,
-    **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
-}
 _OF_MORE_COUNTS = ("lag", "lead", "any_value", "shuffle", "hour", "minute", "second")
-_STRUCT = _SPARK.parser_class.FUNCTIONS["NAMED_STRUCT"]
-_SPARK.parser_class.FUNCTIONS = {
-    **_SPARK.parser_class.FUNCTIONS,
+_STRUCT = SPARK.parser_class.FUNCTIONS["NAMED_STRUCT"]
+SPARK.parser_class.FUNCTIONS = {
+    **SPARK.parser_class.FUNCTIONS,
     # Whose path is a text, of which sqlglot makes more.
     "GET_JSON_OBJECT": lambda args: exp.Anonymous(this="get_json_object", expressions=args),
     "FIRST_VALUE": _first_value(exp.FirstValue),
     "LAST_VALUE": _first_value(exp.LastValue),
     "NAMED_STRUCT": _named_struct,
+    "CONCAT": _concat,
     **{name.upper(): _of_any_count(name) for name in _OF_MORE_COUNTS},
 }
-_SPARK.parser_class.RANGE_PARSERS = {  # `x FOR y IN z` is no value, as it is in some other language
-    kind: build for kind, build in _SPARK.parser_class.RANGE_PARSERS.items() if kind is not TokenType.FOR
-}
-setattr(_SPARK.parser_class, "_parse_pivot_aggregation", _pivot_aggregation)  # noqa: B010 - sqlglot has no table of these
-setattr(_SPARK.parser_class, "_parse_paren", _paren)  # noqa: B010 - nor of these
-setattr(_SPARK.parser_class, "_parse_types", _types)  # noqa: B010 - nor of these
-setattr(_SPARK.parser_class, "_parse_derived_table_values", _values)  # noqa: B010 - nor of these
-_SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
+setattr(SPARK.parser_class, "_parse_types", _types)  # noqa: B010 - sqlglot has no table of these
+SPARK.parser_class.COLON_IS_VARIANT_EXTRACT = True  # `v:a.b`
 #: `>>>`, which sqlglot does not know, in the place of an operator that Spark does not have.
-_SHIFT = TokenType.ADJACENT
-
-
-def _shifted(this: exp.Expr, expression: exp.Expr | None) -> exp.Expr:
-    if expression is None:
-        return exp.BitwiseRightShift(this=this)  # which is told to lack an operand
-    return exp.Anonymous(this="shiftrightunsigned", expressions=[this, expression])
-
-
-setattr(_SPARK.parser_class, "BITWISE", {**_SPARK.parser_class.BITWISE, _SHIFT: _shifted})  # noqa: B010 - typed as of classes
+SHIFT = TokenType.ADJACENT
 
 
 def _kinds(names: str) -> frozenset[TokenType]:
@@ -216,13 +151,21 @@ TEXTS = _kinds("STRING RAW_STRING")
 #: A text behind one of these is a constant of some type, of one text: `DATE '…'`, `TIMESTAMP_NTZ '…'`, `X '…'`.
 _BEFORE_TYPED = _kinds("TIMESTAMP TIMESTAMPTZ TIMESTAMPLTZ TIMESTAMPNTZ DATE TIME INTERVAL VAR")
 _OPENING, _CLOSING = _kinds("L_PAREN L_BRACKET L_BRACE"), _kinds("R_PAREN R_BRACKET R_BRACE")
-#: `window(…)` is a function, `window.start` a column that it makes.
-_CALLED = ([TokenType.L_PAREN], [TokenType.DOT])
+#: `!<` and `!>`.
+_NEITHER = {TokenType.LT: TokenType.GTE, TokenType.GT: TokenType.LTE}
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
+#: Words that Spark does not have.
+_NO_WORDS = _kinds("XOR GLOB ISNULL NOTNULL RETURNING")
+#: Words of Spark that are names where nothing follows that they begin.
+_WORDS_OR_NAMES = _kinds("QUALIFY FOR INTO ASOF WINDOW CASE ANY SOME VALUES")
+#: Those that sqlglot takes for more whatever their kind, unless they are quoted.
+_READ_BY_NAME = _kinds("CASE ANY")
+_BEFORE_COLUMN = _kinds("SELECT COMMA L_PAREN DOT")
 #: Behind these ALL is a keyword, whatever follows.
 _BEFORE_KEYWORD_ALL = _kinds("UNION EXCEPT INTERSECT LIMIT LIKE ILIKE")
 #: What goes on behind a name, and begins no expression: before one of these ALL is a column of that name ...
 _GOES_ON = _kinds(
-    "COMMA DOT DCOLON ALIAS ASC DESC EQ NEQ NULLSAFE_EQ LT LTE GT GTE SLASH DIV MOD DPIPE PIPE AMP "
+    "L_BRACKET COMMA DOT DCOLON ALIAS ASC DESC EQ NEQ NULLSAFE_EQ LT LTE GT GTE SLASH DIV MOD DPIPE PIPE AMP "
     "IS IN BETWEEN AND OR"
 )
 #: ... and before one of these as well, but in GROUP BY ALL.
@@ -301,11 +244,6 @@ def statement_spans(text: str) -> list[Span]:
     return spans
 
 
-def parser() -> Parser:
-    """A parser of Spark SQL that raises ParseError at the first mistake."""
-    return _SPARK.parser(error_level=ErrorLevel.IMMEDIATE)
-
-
 def arg(node: Node, name: str) -> object:
     """An argument of a tree node whose name is a Python keyword in some releases of sqlglot (`from`, `except`)."""
     value = node.args.get(f"{name}_")
@@ -371,7 +309,7 @@ def refused(statement: Statement, node: Node, message: str, hint: str | None = N
 @lru_cache(maxsize=1024)
 def quote(name: str) -> str:
     """A name as Spark SQL takes it, in backquotes only where they are needed."""
-    if _SIMPLE_NAME.match(name) and [token.token_type for token in _SPARK.tokenize(name)] == [TokenType.VAR]:
+    if _SIMPLE_NAME.match(name) and [token.token_type for token in SPARK.tokenize(name)] == [TokenType.VAR]:
         return name
     return "`" + name.replace("`", "``") + "`"
 
@@ -385,7 +323,7 @@ def qualified(*names: str) -> str:
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a text, read once, with their places. Raises QueryError for a string, a name or a comment that does not end, and for NUL outside of texts."""
     try:
-        tokens = tuple(_names_told(text, _joined(text, _texts_read(text, _SPARK.tokenize(text)))))
+        tokens = tuple(_names_told(text, _joined(text, _texts_read(text, SPARK.tokenize(text)))))
     except TokenError as error:
         start = unclosed(text)
         if start is None and (wrong := _NO_HEX.search(text)):
@@ -428,7 +366,7 @@ def _texts_read(text: str, tokens: Iterable[Token]) -> list[Token]:
 
 
 def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
-    """The same tokens, as one what sqlglot takes for several: `X 'F0'`, and `>>>` where it closes no types."""
+    """The same tokens, as one what sqlglot takes for several: `X 'F0'`, `!<`, and `>>>` where it closes no types."""
     told: list[Token] = []
     types, marks = 0, 0  # open in angle brackets; `>` one behind the other that close none
     for token in tokens:
@@ -439,6 +377,9 @@ def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
                 raise _no_hex(text, before.start, token.end + 1)
             before.token_type, before.text, before.end = TokenType.HEX_STRING, token.text, token.end
             continue
+        if kinds[0] is TokenType.NOT and kind in _NEITHER and touches and text[before.start] == "!":
+            before.token_type, before.text, before.end = _NEITHER[kind], f"!{token.text}", token.end
+            continue
         told.append(token)
         if kind is not TokenType.GT or types:
             types += (kind is TokenType.LT and before.token_type in _NESTED) - (kind is TokenType.GT)
@@ -447,13 +388,13 @@ def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
         marks = marks + 1 if marks and touches else 1
         if marks == 3:
             first = told[-3]
-            first.token_type, first.text, first.end = _SHIFT, ">>>", token.end
+            first.token_type, first.text, first.end = SHIFT, ">>>", token.end
             del told[-2:]
     return told
 
 
 def _names_told(text: str, tokens: list[Token]) -> list[Token]:
-    """The same tokens, these being names: ALL and WINDOW where they are meant so, what a parameter is called, `0x1F`.
+    """The same tokens, these being names: words where they are meant so, what a parameter is called, `0x1F`, `5e`.
 
     sqlglot takes `SELECT all, a` for `SELECT a`, and `0x1F` for bytes, which Spark writes `X'1F'` only.
     """
@@ -463,18 +404,37 @@ def _names_told(text: str, tokens: list[Token]) -> list[Token]:
         if index and is_marker(tokens[index - 2] if index > 1 else None, tokens[index - 1], token):
             word = text[token.start : token.end + 1].isidentifier()
             token.token_type = TokenType.VAR if word else token.token_type
-        after = [one.token_type for one in tokens[index + 1 : index + 3]]
-        if token.token_type is TokenType.WINDOW and after[:1] in _CALLED:
+        if token.token_type is TokenType.NUMBER and not _NUMBER.fullmatch(token.text):
+            if not token.text.isalnum():
+                message = f"syntax error: {token.text} is no number"
+                raise QueryError(message, sql=text, span=Span(token.start, token.end + 1))
             token.token_type = TokenType.VAR
+        after = [one.token_type for one in tokens[index + 1 : index + 3]]
+        ends = not after or after[0] in _COMES_AFTER
+        before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
+        if _is_name(text, token, before, after[0] if after else TokenType.SEMICOLON):
+            quoted = token.token_type in _READ_BY_NAME
+            token.token_type = TokenType.IDENTIFIER if quoted else TokenType.VAR
         if token.token_type is not TokenType.ALL or index == 0:
             continue
-        before = tokens[index - 1].token_type
-        ends = not after or after[0] in _COMES_AFTER
         times = len(after) > 1 and after[0] is TokenType.STAR and after[1] in _FACTORS
         named = times or (ends and before is not TokenType.GROUP_BY) or (not ends and after[0] in _GOES_ON)
         if named and before not in _BEFORE_KEYWORD_ALL:
             token.token_type = TokenType.VAR
     return tokens
+
+
+def _is_name(text: str, token: Token, before: TokenType, after: TokenType) -> bool:
+    """Whether a word that means something to sqlglot is a name to Spark, between tokens of these kinds."""
+    kind = token.token_type
+    if kind in _NO_WORDS:
+        return text[token.start].isalpha()
+    if kind is TokenType.WINDOW and after in {TokenType.L_PAREN, TokenType.DOT}:
+        return True  # `window(…)` is a function, `window.start` a column that it makes
+    if kind is TokenType.DISTINCT:
+        return after in _GOES_ON and before is not TokenType.IS
+    named = kind in _WORDS_OR_NAMES or (kind is TokenType.CROSS and before in _BEFORE_COLUMN)
+    return named and after in _GOES_ON | _COMES_AFTER and (kind, after) != (TokenType.CASE, TokenType.WHEN)
 
 
 def is_marker(before: Token | None, colon: Token, name: Token) -> bool:

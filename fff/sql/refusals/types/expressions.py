@@ -144,7 +144,7 @@ class Expressions(Calls):
         return left
 
     def _operand(self, at: int, least: int, mistakes: list[QueryError]) -> Part:
-        if not self._is(at, (TokenType.NOT, *_SIGNS)):
+        if not self._is(at, (TokenType.NOT, *_SIGNS)) or self._is_negative(at):
             return self._primary(at)
         token = self._tokens[at]
         if token.token_type is TokenType.NOT:
@@ -158,6 +158,10 @@ class Expressions(Calls):
             mistakes.append(self.mistake(f"{token.text} takes no {WORDS[kind]}", first, end))
             made = UNKNOWN
         return self._as_constant(made, at, end)
+
+    def _is_negative(self, at: int) -> bool:
+        """Whether a minus is that of a number, to which `::` applies with it."""
+        return self._is(at, (TokenType.DASH,)) and self._is(at + 1, (TokenType.NUMBER,))
 
     def _predicate(self, left: Part, mistakes: list[QueryError]) -> Part:
         at = left[2]
@@ -294,6 +298,8 @@ class Expressions(Calls):
         match token.token_type:
             case TokenType.NUMBER:
                 return _number(token.text), at + 1
+            case TokenType.DASH if self._is_negative(at):
+                return _number(self._tokens[at + 1].text), at + 2
             case TokenType.STRING:
                 return "S", at + 1
             case TokenType.HEX_STRING:

@@ -20,6 +20,7 @@ from fff.sql.scalars.collections import lambdas
 from fff.sql.scalars.naming import shown
 from fff.sql.scalars.quantities import intervals
 from fff.sql.scalars.typed import LeftToSparkError, Typed
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, filled, text_span
@@ -95,9 +96,8 @@ class _NameWriter:
         # As written: of `1L` the tokens are those of a cast.
         self._words = {statement.sql[one.start : one.end + 1].lower() for one in statement.tokens[first:end]}
         self._calls = [at for at in range(first, end - 1) if _is_call(statement, at)]
-        signs = (at for at in range(first, end) if statement.tokens[at].token_type is TokenType.PLUS)
-        if "unknown" in self._words or any(at == first or not _ends(statement, at - 1) for at in signs):
-            raise _unsure()  # a sign that the tree does not keep
+        if "unknown" in self._words:
+            raise _unsure()  # a word that the tree does not keep
 
     def whole(self, node: Node) -> str:
         """The name of all that stands in the tokens."""
@@ -144,6 +144,8 @@ class _NameWriter:
                 return f"-{name}"
             case exp.Neg():
                 return f"(- {self._name(node.this)})"
+            case Positive():
+                return f"(+ {self._name(node.this)})"
             case exp.BitwiseNot():
                 return f"~{self._name(node.this)}"
             case exp.NEQ():
@@ -321,9 +323,10 @@ class _NameWriter:
 
     def _is_constant(self, node: Node) -> bool:
         """Whether a cast is none in the text, but a constant with its type."""
+        if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
+            return False
         called = bool(self._calls) and self._encloses(self._calls[0], node)
-        cast = isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal)
-        return cast and not called and "::" not in self._words
+        return bool(node.meta.get("suffix")) or (not called and "::" not in self._words)
 
     def _constant(self, literal: Node, kind: str) -> str:
         """A constant with a word in front, or a letter behind it."""
@@ -488,11 +491,3 @@ def _is_call(statement: Statement, at: int) -> bool:
     if before in {TokenType.ALIAS, TokenType.DCOLON}:
         return False  # the type of a cast
     return word and after.token_type is TokenType.L_PAREN and token.token_type not in _NO_CALLS
-
-
-def _ends(statement: Statement, at: int) -> bool:
-    """Whether a token may end an operand."""
-    token = statement.tokens[at]
-    return token.token_type not in _NO_CALLS and (
-        statement.sql[token.end].isalnum() or statement.sql[token.end] in "_)]`'\""
-    )

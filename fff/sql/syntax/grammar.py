@@ -1,0 +1,236 @@
+"""Expressions as Spark's grammar has them, where sqlglot's parser, made for many languages, reads otherwise.
+
+    predicated  NOT predicated; a value; a value IS [NOT] …, [NOT] BETWEEN, IN, LIKE, ILIKE or RLIKE …
+    value       operators, of those that bind as tightly the first one first: all comparisons alike, then `|`, `^`, `&`,
+                shifts, `+ - ||`, `* / % div`
+    unary       `- + ~` in front, COLLATE behind; the minus of `-5::int` is the number's
+
+So the tree is right for whoever reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from fff.sql.syntax.statement import SHIFT, SPARK, ErrorLevel, Node, SparkParser, TokenType, exp
+
+#: What makes a node of two operands.
+_Maker: TypeAlias = "Callable[[Node | None, Node | None], Node]"
+
+
+def _of(kind: type[exp.Expr], **how: object) -> _Maker:
+    return lambda left, right: kind(this=left, expression=right, **how)
+
+
+def _unsigned_shift(left: Node | None, right: Node | None) -> Node:
+    if right is None:
+        return exp.BitwiseRightShift(this=left)  # which is told to lack an operand
+    return exp.Anonymous(this="shiftrightunsigned", expressions=[left, right])
+
+
+def _pipe_set(parser: SparkParser, query: exp.Select) -> exp.Select:
+    """`|> SET a = 1, b = 2`, as conditions in a select list: good for telling what is named."""
+    parser._advance()  # noqa: SLF001 - what such parsers are made of
+    query.select(exp.Star(), *parser._parse_csv(parser._parse_disjunction), append=False, copy=False)  # noqa: SLF001 - what such parsers are made of
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
+
+
+def _pipe_limit(parser: SparkParser, query: exp.Select) -> exp.Select:
+    """`|> LIMIT 1 + 1` and `|> OFFSET 1`: of the rows that stand before them, sqlglot adds numbers up and takes nothing else."""
+    limit, offset = parser._parse_limit(), parser._parse_offset()  # noqa: SLF001 - what such parsers are made of
+    if query.args.get("limit") or query.args.get("offset"):
+        query = parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
+    query.set("limit", limit)
+    query.set("offset", offset)
+    return query
+
+
+#: How tightly operators bind, and what they are.
+_OPERATORS: dict[TokenType, tuple[int, _Maker]] = {
+    TokenType.EQ: (0, _of(exp.EQ)),
+    TokenType.NEQ: (0, _of(exp.NEQ)),
+    TokenType.NULLSAFE_EQ: (0, _of(exp.NullSafeEQ)),
+    TokenType.LT: (0, _of(exp.LT)),
+    TokenType.LTE: (0, _of(exp.LTE)),
+    TokenType.GT: (0, _of(exp.GT)),
+    TokenType.GTE: (0, _of(exp.GTE)),
+    TokenType.PIPE: (1, _of(exp.BitwiseOr)),
+    TokenType.CARET: (2, _of(exp.BitwiseXor)),
+    TokenType.AMP: (3, _of(exp.BitwiseAnd)),
+    SHIFT: (4, _unsigned_shift),
+    TokenType.PLUS: (5, _of(exp.Add)),
+    TokenType.DASH: (5, _of(exp.Sub)),
+    TokenType.DPIPE: (5, _of(exp.DPipe, safe=True)),
+    TokenType.STAR: (6, _of(exp.Mul)),
+    TokenType.SLASH: (6, _of(exp.Div, typed=SPARK.TYPED_DIVISION, safe=SPARK.SAFE_DIVISION)),
+    TokenType.MOD: (6, _of(exp.Mod)),
+    TokenType.DIV: (6, _of(exp.IntDiv)),
+}
+#: Those of two signs, which touch.
+_DOUBLED: dict[TokenType, tuple[int, _Maker]] = {
+    TokenType.LT: (4, _of(exp.BitwiseLeftShift)),
+    TokenType.GT: (4, _of(exp.BitwiseRightShift)),
+}
+_PREDICATES = frozenset({TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE})
+
+
+class Positive(exp.Unary, exp.Func):
+    """`+x`, of which sqlglot drops the sign: of a text it makes a number, and it has a name of its own."""
+
+
+class SparkGrammar(SparkParser):
+    """A parser of Spark SQL."""
+
+    PIPE_SYNTAX_TRANSFORM_PARSERS = {  # noqa: RUF012 - as sqlglot has it
+        **SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS,
+        "SET": _pipe_set,
+        **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
+    }
+
+    def _parse_equality(self, parse_is: bool = True) -> Node | None:  # noqa: ARG002 - as sqlglot has it
+        """What AND and OR connect."""
+        if self._match(TokenType.NOT):
+            negated = self._parse_equality()
+            # `NOT x IS NULL` has another name than `x IS NOT NULL`.
+            return self.expression(
+                exp.Not(this=exp.Paren(this=negated) if isinstance(negated, exp.Is) else negated)
+            )
+        this = self._value()
+        negates = self._match(TokenType.NOT)
+        if self._match_set(_PREDICATES):
+            made = self.RANGE_PARSERS[self._prev.token_type](self, this)
+            return self._negate_range(made) if negates else made
+        if negates:
+            self._retreat(self._index - 1)
+        elif self._match(TokenType.IS):
+            return self._parse_is(this)
+        return this
+
+    def _parse_bitwise(self) -> Node | None:
+        """An argument, of which sqlglot expects no condition."""
+        return self._parse_equality() if self._curr.token_type is TokenType.NOT else self._value()
+
+    def _value(self, least: int = 0) -> Node | None:
+        left = self._parse_unary()
+        while True:
+            kind, twice = self._curr.token_type, self._next.token_type is self._curr.token_type
+            doubled = twice and kind in _DOUBLED and self._curr.end + 1 == self._next.start
+            found = _DOUBLED[kind] if doubled else _OPERATORS.get(kind)
+            if found is None or found[0] < least:
+                return left
+            level, maker = found
+            index = self._index
+            self._advance(2 if doubled else 1)
+            comments, right = self._prev_comments, self._value(level + 1)
+            if right is None and kind is TokenType.DIV:  # a name
+                self._retreat(index)
+                return left
+            left = self.expression(maker(left, right), comments=comments)
+
+    def _parse_is(self, this: Node | None) -> Node | None:
+        negates = self._match(TokenType.NOT)
+        if self._match_text_seq("DISTINCT", "FROM"):
+            kind = exp.NullSafeEQ if negates else exp.NullSafeNEQ
+            return self.expression(kind(this=this, expression=self._value()))
+        state = self._parse_null()
+        if state is None and self._match_set((TokenType.TRUE, TokenType.FALSE)):
+            state = exp.Boolean(this=self._prev.token_type is TokenType.TRUE)
+        if state is None:
+            self.raise_error("Expecting NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
+        made = self.expression(exp.Is(this=this, expression=state))
+        return self.expression(exp.Not(this=made)) if negates else made
+
+    def _parse_between(self, this: Node | None) -> exp.Between:
+        low = self._value()
+        if not self._match(TokenType.AND):
+            self.raise_error("Expecting AND")
+        return self.expression(exp.Between(this=this, low=low, high=self._value()))
+
+    def _parse_unary(self) -> Node | None:
+        if self._match(TokenType.DASH):
+            return self._negative()
+        if self._match(TokenType.TILDE):
+            return self.expression(exp.BitwiseNot(this=self._parse_unary()))
+        if self._match(TokenType.PLUS):
+            return self.expression(Positive(this=self._parse_unary()))
+        node = self._parse_type()
+        while node is not None and self._match(TokenType.COLLATE):
+            node = self._parse_column_ops(
+                self.expression(exp.Collate(this=node, expression=self._collation()))
+            )
+        return node
+
+    def _negative(self) -> Node:
+        """`-` and what stands behind it; of a number the sign is nearest, before any `::`."""
+        kinds = self._curr.token_type, self._next.token_type
+        operand = self._parse_unary()
+        number = operand
+        if kinds[0] is TokenType.NUMBER or kinds == (TokenType.DOT, TokenType.NUMBER):
+            while (
+                number is not None and not isinstance(number, exp.Literal) and not number.meta.get("suffix")
+            ):
+                number = number.this
+        around, name = (
+            (None, None) if number is None or number is operand else (number.parent, number.arg_key)
+        )
+        negative = self.expression(exp.Neg(this=number))
+        if around is None or name is None or operand is None:
+            return negative
+        around.set(name, negative)
+        return operand
+
+    def build_cast(self, strict: bool, **how: object) -> Node:
+        """A cast, which is told from the letter of `5L` where it is none."""
+        made = super().build_cast(strict, **how)
+        made.meta["suffix"] = self._prev.start == self._tokens[self._index - 2].start
+        return made
+
+    def _collation(self) -> Node:
+        """The name of a collation, which is no column."""
+        parts: list[Node] = []
+        while not parts or self._match(TokenType.DOT):
+            part = self._parse_id_var(any_token=bool(parts))
+            if part is None:
+                self.raise_error("Expecting the name of a collation")
+                break
+            parts.append(part)
+        if len(parts) > 1:
+            return exp.Dot.build(parts)
+        return parts[0] if parts[0].args.get("quoted") else exp.var(parts[0].name)
+
+    def _replace_lambda(self, node: Node | None, expressions: list[Node]) -> Node | None:
+        """The body of a lambda with its variables, which may be spelled in any case."""
+        variables = {one.name.lower() for one in expressions}
+        spelled = {column.parts[0].name for column in node.find_all(exp.Column)} if node is not None else ()
+        found: list[Node] = [exp.to_identifier(name) for name in spelled if name.lower() in variables]
+        return super()._replace_lambda(node, found)
+
+    def _parse_pivot_aggregation(self) -> Node | None:
+        """What stands in PIVOT in front of FOR: any expression of aggregates, where sqlglot knows only these."""
+        item = self._parse_disjunction()
+        if item is None or self._match(TokenType.FOR, advance=False):
+            return item
+        return self._parse_alias(item)
+
+    def _parse_derived_table_values(self, allow_value_synonym: bool = False) -> exp.Values | None:
+        """`VALUES (…), (…)`, with the place of the word, of which sqlglot keeps nothing."""
+        word = next(
+            (one.start for one in (self._curr, self._next) if one.token_type is TokenType.VALUES), None
+        )
+        made = super()._parse_derived_table_values(allow_value_synonym)
+        if made is not None:
+            made.meta["word"] = word
+        return made
+
+    def _parse_subquery(self, this: Node | None, parse_alias: bool = True) -> exp.Subquery | None:
+        """A query in brackets; behind it a sample, and behind that the alias, which sqlglot expects in front of the sample."""
+        made = super()._parse_subquery(this, parse_alias=parse_alias)
+        if made is not None and parse_alias and made.args.get("sample") and not made.args.get("alias"):
+            made.set("alias", self._parse_table_alias())
+        return made
+
+
+def parser() -> SparkParser:
+    """A parser of Spark SQL that raises ParseError at the first mistake."""
+    return SparkGrammar(dialect=SPARK, error_level=ErrorLevel.IMMEDIATE)
