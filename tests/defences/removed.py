@@ -538,7 +538,7 @@ CLIENTS = [
     ),
     Removed(
         "tokens have strength",
-        {"fff_cli.serve.door": [("if len(token) < _LEAST_TOKEN or", "if")]},
+        {"fff_cli.serve.tokens": [("if len(token) < _LEAST or", "if")]},
         [_PROCESS + "test_other_addresses_need_tls_and_tokens_need_strength"],
     ),
     Removed(

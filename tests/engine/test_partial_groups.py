@@ -110,6 +110,7 @@ async def test_a_group_that_a_complete_row_has_reached_rests_on_complete_rows_al
 ) -> None:
     where = site("3", "4")
     async with stalled(serve, where, tmp_path, SUMS) as (_, execution, reading):
+        await until(lambda: execution.snapshot().sample_rows == 3)
         one = await shown(execution, 3)
         assert by_key(one) == {
             10: (1, 1, 100, 1, 1, 0), 11: (1, 1, 100, 1, 1, 0), 12: (1, 2, 200, 1, 1, 0),
