@@ -110,13 +110,18 @@ async def test_a_group_that_a_complete_row_has_reached_rests_on_complete_rows_al
 ) -> None:
     where = site("3", "4")
     async with stalled(serve, where, tmp_path, SUMS) as (_, execution, reading):
-        await until(lambda: execution.snapshot().sample_rows == 3)
-        one = await shown(execution, 3)
-        assert by_key(one) == {
+        groups = {
             10: (1, 1, 100, 1, 1, 0), 11: (1, 1, 100, 1, 1, 0), 12: (1, 2, 200, 1, 1, 0),
             13: (2, 6, MISSING, MISSING, 0, 2), 14: (1, 4, MISSING, MISSING, 0, 1),
             None: (2, 8, MISSING, MISSING, 0, 2),
         }  # fmt: skip
+
+        def reached() -> bool:
+            now = execution.snapshot()
+            return len(now.sample) == len(now.rests_on) and by_key(now) == groups
+
+        await until(reached)
+        one = execution.snapshot()
         assert one.sample_rows == 3
         where.over.set()
         assert await reading == oracle(where, SUMS)
