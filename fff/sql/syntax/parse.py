@@ -117,8 +117,6 @@ def _refuse_other_marks(text: str, tokens: Sequence[Token]) -> None:
         hint = None
         if kinds == (TokenType.ALIAS, TokenType.STRING):
             hint = f"write `{token.text}`"
-        elif token.token_type is TokenType.VAR and not written.isascii() and kinds[0] is not TokenType.COLON:
-            hint = f"write `{written}`: names of other letters stand in backquotes"
         elif not (
             kinds == (TokenType.SELECT, TokenType.ALIAS)
             or (token.token_type is TokenType.HINT and before.token_type is not TokenType.SELECT)
