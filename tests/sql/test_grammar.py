@@ -120,6 +120,7 @@ def test_what_is_no_expression_of_spark_is_refused_where_it_stands(text: str) ->
     assert refused.value.span is not None
 
 
+@pytest.mark.parametrize("sql", ["SELECT i AS 'x' FROM r", "SELECT AS STRUCT i FROM r"])
 def test_and_so_is_what_is_no_select(sql: str) -> None:
     with pytest.raises(QueryError, match="syntax error"):
         parse_statement(sql)
