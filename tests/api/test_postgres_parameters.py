@@ -233,6 +233,12 @@ def test_how_arrays_are_read():
         (r"'\x00fF'::bytea, '\x0'::bytea", r"X'00fF', '\\x0'::binary"),
         ("SELECT rows FROM fetch", "SELECT rows FROM fetch"),
         ("x::varchar(10), y::text[], CAST(z AS int8)", "x::varchar(10), y::array<string>, CAST(z AS bigint)"),
+        ("x::double precision, CAST(y AS character  varying (3))", "x::double, CAST(y AS varchar (3))"),
+        ("x::timestamp with time zone, y::character varying[]", "x::timestamp, y::array<string>"),
+        (
+            "x::timestamp without time zone, y::uuid, z::char",
+            "x::timestamp without time zone, y::string, z::string",
+        ),
     ],
 )
 def test_what_postgresql_writes_otherwise(written, spark):

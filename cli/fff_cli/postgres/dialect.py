@@ -35,7 +35,14 @@ _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _TYPES = {
     "text": "string", "varchar": "string", "bpchar": "string", "int2": "smallint", "int4": "int", "int8": "bigint",
     "float4": "float", "float8": "double", "bool": "boolean", "bytea": "binary", "timestamptz": "timestamp",
+    "char": "string", "character": "string", "uuid": "string",
 }  # fmt: skip
+#: Types of several words, as one.
+_LONG_TYPES = {
+    ("double", "precision"): "float8",
+    ("character", "varying"): "varchar",
+    ("timestamp", "with", "time", "zone"): "timestamptz",
+}
 #: What only PostgreSQL's own tables answer, and its own functions, whose names may be columns elsewhere.
 _CATALOG = re.compile(
     r"pg_\w+|information_schema|current_(schema|database|catalog|role)|reg(class|type)", re.IGNORECASE
@@ -223,13 +230,16 @@ class _Translation:
     def _type(self, at: int) -> tuple[int, str] | None:
         """A type by PostgreSQL's name."""
         ahead = self._ahead(at)
-        token, after = self._tokens[at], [one.text for _, one in ahead[1:3]]
-        if token.kind != "word":
+        texts = tuple(one.text.lower() for _, one in ahead[:4])
+        words = next((words for words in _LONG_TYPES if texts[: len(words)] == words), texts[:1])
+        written, last = _LONG_TYPES.get(words, self._tokens[at].text), len(words) - 1
+        if self._tokens[at].kind != "word":
             return None
-        name = _TYPES.get(token.text.lower(), token.text)
+        after = [one.text for _, one in ahead[last + 1 : last + 3]]
+        name = _TYPES.get(written.lower(), written)
         if after == ["[", "]"]:
-            return ahead[2][0] + 1, f"array<{name}>"
-        return at + 1, token.text if after[:1] == ["("] else name
+            return ahead[last + 2][0] + 1, f"array<{name}>"
+        return ahead[last][0] + 1, written if after[:1] == ["("] else name
 
     def _several(self, at: int) -> tuple[int, str] | None:
         """What takes several pieces, where there it begins, and where it ends."""
