@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from fff.dataflow.plan.expressions import Literal
 from fff.schema import MOST_DIGITS, ArrowType, arrow_type
 from fff.sql.scalars.coercion import DOUBLE, INT, LONG
 from fff.sql.scalars.typed import LeftToSparkError, Typed
+from fff.sql.syntax.statement import Node, Statement, identifier_span
 
 _INTS = range(-(2**31), 2**31)
 _LONGS = range(-(2**63), 2**63)
@@ -35,21 +35,20 @@ def number(text: str) -> Typed | None:
     return Typed(Literal(exact, decimal_type(exact)), decimal_type(exact))
 
 
-def with_suffix(sql: str, digits: str, written: str, *, minus: bool = False) -> Typed | None:
+def with_suffix(statement: Statement, literal: Node, written: str, *, minus: bool = False) -> Typed | None:
     """`1L` and the like, which the parser shows as the cast `CAST(1 AS BIGINT)`; None where it is the cast.
 
     Raises:
-        LeftToSparkError: the text has both, or the number is beyond its type.
+        LeftToSparkError: the number is beyond its type.
     """
-    letter = _SUFFIXES.get(written)
-    if letter is None or not re.search(rf"(?<![\w.]){re.escape(digits)}{letter}\b", sql, re.IGNORECASE):
+    letter, span, digits = _SUFFIXES.get(written), identifier_span(literal), literal.name
+    if letter is None or span is None or statement.text_at(span).upper() != digits.upper() + letter:
         return None
     if not (digits.isascii() and digits.isdecimal()):
         raise LeftToSparkError("a suffix of a whole number behind another one")
     kind, value = arrow_type(written), -int(digits) if minus else int(digits)
     half = 1 << (kind.bit_width - 1)
-    cast = rf"cast\s*\(\s*{digits}\s+as\b|(?<![\w.]){digits}\s*::|int\s*\(\s*{digits}\s*\)"
-    if not -half <= value < half or re.search(cast, sql, re.IGNORECASE):
+    if not -half <= value < half:
         raise LeftToSparkError("a number with a suffix")
     return Typed(
         Literal(value, kind), kind, literal=half > 1 << 7
