@@ -61,6 +61,10 @@ def test_what_is_finer_than_microseconds_is_no_value_of_sql(fine: object) -> Non
         plain("a", fine)
 
 
+_BEFORE_ALL = dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5)))
+_BEHIND_ALL = dt.datetime(9999, 12, 31, 23, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -73,6 +77,8 @@ def test_what_is_finer_than_microseconds_is_no_value_of_sql(fine: object) -> Non
         (lambda one: one.explain("SELECT :a"), "in the mapping behind the SQL"),
         (lambda one: one.sql("SELECT :a", {"a": 10**38}), "parameter a has more digits than SQL's numbers"),
         (lambda one: one.sql("SELECT :a", {"a": Decimal("1e-39")}), "parameter a has more digits"),
+        (lambda one: one.sql("SELECT :a", {"a": _BEFORE_ALL}), "parameter a is before the year 1 .* in UTC"),
+        (lambda one: one.sql("SELECT :a", {"a": _BEHIND_ALL}), "or after the year 9999 in UTC"),
         (lambda one: one.sql("SELECT 1", deadline="x"), "deadline must be a positive number"),
         (lambda one: one.sql("SELECT 1", max_requests=0), "max_requests must be a whole number above 0"),
         (lambda one: one.sql("SELECT 1", max_requests=1.5), "max_requests must be a whole number above 0"),

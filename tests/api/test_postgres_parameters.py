@@ -248,6 +248,12 @@ def test_how_arrays_are_read():
         ("f(a)[1][2]::varchar(2), 3", "left(f(a)[1][2]::string, 2), 3"),
         ("(SELECT 1)::varchar(2), $1::character(1)", "left((SELECT 1)::string, 2), left(:p_1::string, 1)"),
         ("(1)::varchar(2) AS x", "left((1)::string, 2) AS x"),
+        ("x::double precision, CAST(y AS character  varying (3))", "x::double, left(CAST(y AS string), 3)"),
+        ("x::timestamp with time zone, y::character varying[]", "x::timestamp, y::array<string>"),
+        (
+            "x::timestamp without time zone, y::uuid, z::char",
+            "x::timestamp without time zone, y::string, z::string",
+        ),
     ],
 )
 def test_what_postgresql_writes_otherwise(written, spark):

@@ -245,6 +245,13 @@ def untyped(rng: random.Random, depth: int = 2) -> str:
             lambda: f"{rng.choice(('CAST', 'TRY_CAST'))}({rng.choice(_FIELDS)} AS {rng.choice(_TYPES)}) {_compared(rng)}",
             lambda: f"{rng.choice(_NAMES)}({rng.choice(_FIELDS)}) {_compared(rng)}",
             lambda: f"{rng.choice(_FIELDS)} {_compared(rng)}",
+            lambda: f"{any_of()} ILIKE '{_pattern(rng)}' ESCAPE '{rng.choice('AaXé')}'",
+            lambda: f"{rng.choice(('locate', 'position', 'instr'))}({rng.choice((_A, _EMPTY, any_of()))}, {any_of()}, {rng.choice(_STARTS)})",
+            lambda: f"{rng.choice(_TRIED)}({rng.choice(('s', 's2', _A, any_of()))}, {any_of()})",
+            lambda: f"{rng.choice(_TRIED)}({any_of()}, {rng.choice(('s', 's2', _A))})",
+            lambda: f"decode({any_of()}, {any_of()}, {any_of()})",
+            lambda: f"decode({any_of()}, {any_of()}, {any_of()}, {any_of()}, {any_of()})",
+            lambda: f"{rng.choice(('timestampadd', 'dateadd'))}({rng.choice(('DAY', 'HOUR', 'YEAR'))}, {any_of()}, {any_of()})",
             lambda: f"{any_of()} RLIKE '{_regex(rng)}'",
             lambda: f"regexp_replace({any_of()}, '{_regex(rng)}', '{rng.choice(('', 'x', '-'))}')",
             lambda: f"regexp_extract({any_of()}, '{_regex(rng)}', {rng.randint(0, 1)})",
@@ -359,6 +366,9 @@ def unbracketed(rng: random.Random) -> str:
 
 
 _ESCAPES = " ESCAPE '!'"
+_A, _EMPTY = "'a'", "''"
+_TRIED = ("try_add", "try_subtract", "try_multiply", "try_divide", "try_mod")
+_STARTS = ("NULL", "-1", "0", "1", "2", "9", "'2'", "i8", "2L")
 _SPANS = (
     *(
         "INTERVAL 1 DAY",

@@ -257,6 +257,18 @@ def test_every_function_of_the_table_is_tested() -> None:
                 "CAST(INTERVAL '1000' MONTH AS TINYINT)",
                 "CAST(i AS INTERVAL DAY)",
             ),
+            *(
+                "try_add(s, i + 1)",
+                "try_divide(CAST(s AS INT), '1')",
+                "instr(s, 'a', 2)",
+                "locate('a', s, i)",
+            ),
+            "s ILIKE ANY ('a', 'b') ESCAPE 'x'",
+            *("extract(YEAR FROM INTERVAL 14 MONTH)", "extract(MONTH FROM INTERVAL 2 YEAR)"),
+            *(
+                "extract(YEAR FROM INTERVAL 1 MONTH + INTERVAL 1 MONTH)",
+                "CAST(s AS STRING COLLATE utf8_lcase)",
+            ),
             *("CAST('tomorrow' AS TIMESTAMP)", "s COLLATE unicode_rtrim = s2", "try_add(ts, NULL)"),
             *("-(-12345678901234567890123456789012345678)", "-(-1234567890123456789012345678901234.56)"),
             *(
@@ -317,8 +329,8 @@ def test_delimiters_overlap_as_in_spark(text: str, count: int, left: str) -> Non
     ("text", "place"), [("locate('', 'abc', 2)", 1), ("locate('', 'abc', 9)", 1), ("locate('', 'abc', 0)", 0)]
 )
 def test_nothing_is_found_at_once_wherever_it_is_looked_for(text: str, place: int) -> None:
-    [case] = taken([text, "locate('a', s, NULL)"], rows(random.Random(1), 1))  # of which Spark says 0
-    assert case.found.values.to_pylist() == [place]
+    cases = taken([text, "locate('a', s, NULL)"], rows(random.Random(1), 1))
+    assert [case.found.values.to_pylist() for case in cases] == [[place], [0]]
 
 
 COMPARISONS = (
@@ -423,7 +435,10 @@ def test_bytes_are_padded_to_a_length_that_can_be_read(length: str) -> None:
 def test_a_number_with_a_suffix_is_no_cast() -> None:
     kinds = {
         text: str(translated(text).type)
-        for text in ("m * 1L", "m * 1Y", "m * CAST(1 AS BIGINT)", "1L + 1", "-128Y")
+        for text in (
+            *("m * 1L", "m * 1Y", "m * CAST(1 AS BIGINT)", "1L + 1", "-128Y", "CAST(1 AS BIGINT) + 1L"),
+            *("CAST(/* 1L */ 1 AS BIGINT) * m", "if('1L' = s, m, NULL) * bigint(1)"),
+        )
     }
     assert list(kinds.values()) == [
         "decimal128(12, 2)",
@@ -431,6 +446,9 @@ def test_a_number_with_a_suffix_is_no_cast() -> None:
         "decimal128(31, 2)",
         "int64",
         "int8",
+        "int64",
+        "decimal128(31, 2)",
+        "decimal128(31, 2)",
     ]
 
 
@@ -465,6 +483,24 @@ def test_what_is_no_date_is_told_as_spark_tells_it(text: str, told: str) -> None
     [case] = taken([text], rows(random.Random(1), 2))
     assert case.found.failed is not None
     assert told in case.found.failed.message
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("timestampadd(DAY, CAST(concat('y', s) AS INT), CAST(concat('x', s) AS DATE))", "'y"),
+        ("timestampadd(DAY, CAST('y' AS INT), CAST('x' AS TIMESTAMP))", "'y'"),
+        ("timestampadd(DAY, 1, CAST('x' AS TIMESTAMP))", "'x'"),
+        ("dateadd(DAY, CAST('y' AS INT), CAST(NULL AS DATE))", "'y'"),
+        ("timestampadd(DAY, NULL, CAST('x' AS TIMESTAMP))", None),
+        ("timestampadd(DAY, nullif(i8, i8), CAST(concat('x', s) AS DATE))", None),
+    ],
+)
+def test_units_of_time_are_counted_before_the_moment_is_looked_at(text: str, told: str | None) -> None:
+    [case] = taken([text], rows(random.Random(1), 20))
+    failed = case.found.failed
+    assert told == (None if failed is None else told)
+    assert failed is None or f"The value {told}" in failed.message
 
 
 @pytest.mark.parametrize("quantifier", ["exists", "forall"])

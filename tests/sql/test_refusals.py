@@ -5,6 +5,7 @@ from __future__ import annotations
 import planner_fakes
 import pytest
 import refused_constants
+import refused_foreign
 import refused_parts
 from planner_fakes import CATALOG, EMPTY
 
@@ -404,7 +405,12 @@ TAKEN = [
 
 
 def test_what_spark_refuses_is_told_at_once() -> None:
-    for sql, place in (*REFUSED, *refused_constants.REFUSED, *refused_parts.REFUSED):
+    for sql, place in (
+        *REFUSED,
+        *refused_constants.REFUSED,
+        *refused_parts.REFUSED,
+        *refused_foreign.REFUSED,
+    ):
         planner_fakes.refused_at(sql, place, CATALOG)
 
 
@@ -419,17 +425,17 @@ def test_a_text_may_be_json_whose_members_a_function_reads(asked: str) -> None:
 
 
 def test_what_spark_takes_is_taken() -> None:
-    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN):
+    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN, *refused_foreign.TAKEN):
         assert prepare(sql, CATALOG), sql
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
-    for sql, _ in (*REFUSED, *refused_constants.REFUSED, *refused_parts.REFUSED):
+    for sql, _ in (*REFUSED, *refused_constants.REFUSED, *refused_parts.REFUSED, *refused_foreign.REFUSED):
         with pytest.raises(SparkError):
             spark.check(sql, EMPTY)
-    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN):
+    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN, *refused_foreign.TAKEN):
         spark.check(sql, EMPTY)
 
 

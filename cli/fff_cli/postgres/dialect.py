@@ -36,10 +36,19 @@ _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _TYPES = {
     "text": "string", "varchar": "string", "bpchar": "string", "int2": "smallint", "int4": "int", "int8": "bigint",
     "float4": "float", "float8": "double", "bool": "boolean", "bytea": "binary", "timestamptz": "timestamp",
+    "char": "string", "character": "string", "uuid": "string",
     **dict.fromkeys(("numeric", "decimal", "dec"), "decimal(38, 18)"),  # which Spark takes for whole numbers
 }  # fmt: skip
+#: Types of several words, as one.
+_LONG_TYPES = {
+    ("double", "precision"): "float8",
+    ("character", "varying"): "varchar",
+    ("timestamp", "with", "time", "zone"): "timestamptz",
+}
 #: Texts of a length, to which PostgreSQL cuts what is cast and Spark does not; and the end of a CAST.
-_LENGTH = re.compile(r"((?:varchar|bpchar|char(?:acter)?)\s*\(\s*(\d+)\s*\))(?!\s*\[)(\s*\))?", re.IGNORECASE)
+_LENGTH = re.compile(
+    r"((?:varchar|bpchar|char(?:acter(?:\s+varying)?)?)\s*\(\s*(\d+)\s*\))(?!\s*\[)(\s*\))?", re.IGNORECASE
+)
 #: Words before a bracket that call nothing, and those with which what is cast does not begin.
 _NO_CALLS = frozenset({
     "all", "and", "any", "as", "between", "by", "case", "distinct", "else", "from", "having", "ilike", "in", "is",
@@ -239,13 +248,16 @@ class _Translation:
     def _type(self, at: int) -> tuple[int, str] | None:
         """A type by PostgreSQL's name."""
         ahead = self._ahead(at)
-        token, after = self._tokens[at], [one.text for _, one in ahead[1:3]]
-        if token.kind != "word":
+        texts = tuple(one.text.lower() for _, one in ahead[:4])
+        words = next((words for words in _LONG_TYPES if texts[: len(words)] == words), texts[:1])
+        written, last = _LONG_TYPES.get(words, self._tokens[at].text), len(words) - 1
+        if self._tokens[at].kind != "word":
             return None
-        name = _TYPES.get(token.text.lower(), token.text)
+        after = [one.text for _, one in ahead[last + 1 : last + 3]]
+        name = _TYPES.get(written.lower(), written)
         if after == ["[", "]"]:
-            return ahead[2][0] + 1, f"array<{name}>"
-        return at + 1, token.text if after[:1] == ["("] else name
+            return ahead[last + 2][0] + 1, f"array<{name}>"
+        return ahead[last][0] + 1, written if after[:1] == ["("] else name
 
     def _shortened(self, at: int, cast: int) -> tuple[int, str] | None:
         """A text of a length, in a CAST that begins at a piece or behind `::`."""

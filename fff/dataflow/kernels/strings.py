@@ -135,11 +135,9 @@ def _replace(text: pa.Array, search: str, by: str = "") -> Value:
 
 
 def _instr(text: str, search: str, start: int = 1) -> int:
-    if start < 1:
-        return 0
-    return (
-        text.find(search, start - 1) + 1 if search else 1
-    )  # nothing is found at once, wherever it is looked for
+    if start < 1 or not search:  # nothing stands at the first place, wherever one begins
+        return int(start >= 1)
+    return text.find(search, start - 1) + 1
 
 
 def _padded(text: str, length: int, by: str, *, left: bool) -> str:

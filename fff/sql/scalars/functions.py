@@ -244,8 +244,6 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         if name not in _BY_ROW or (name == "instr" and (len(converted) > 2 or converted[1].may_fail)):
             raise LeftToSparkError(f"{name}(…) with computed arguments")
         name += "_by_row"
-    if name == "instr" and len(converted) > 2 and converted[2].expr == Literal(None, INT):
-        raise LeftToSparkError("locate(…) from NULL on")  # which is 0
     if name == "get_json_object" and not _is_plain_path(converted[1].expr):
         raise LeftToSparkError("get_json_object(…) with such a path")
     if name in {"repeat", "lpad", "rpad"} and isinstance(converted[1].expr, Literal):

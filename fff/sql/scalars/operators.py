@@ -58,7 +58,10 @@ def arithmetic(name: str, left: Typed, right: Typed, *, tries: bool = False) -> 
         if not coercion.is_integer(kind):
             raise LeftToSparkError("div of numbers that are not whole")
         kind = LONG
-    operands = [cast(cast(side, wider) if side.type == STRING else side, kind) for side in sides]
+    if tries and STRING in (left.type, right.type) and (left.may_fail or right.may_fail):
+        raise LeftToSparkError(f"try_{name}(…) of a text and what may fail")  # which Spark tries as well
+    read = [cast(side, wider, tries=tries) if side.type == STRING else side for side in sides]
+    operands = [cast(side, kind) for side in read]
     fails = coercion.is_integer(kind)
     if name in _QUOTIENTS:
         divisor = _constant(operands[1])

@@ -25,7 +25,7 @@ from fff.sql.scalars.written.table import NODES, called
 from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.parameters.param_types import BigInt
-from fff.sql.syntax.statement import Node, Statement, exp
+from fff.sql.syntax.statement import Node, Statement, exp, identifier_span
 from fff.structs import Struct
 
 
@@ -101,6 +101,8 @@ class Scalars(Struct, frozen=True):
             return of_units(self.statement, node, self.value)
         if (made := self._collection(node)) is not None:
             return made
+        if isinstance(node, exp.StrPosition) and node.args.get("position") is not None:
+            return self._place(node)
         if shape := words.CALLS.get(type(node)) or NODES.get(type(node)):
             return called(shape[0], self._arguments(node, shape[1]))
         if isinstance(node, exp.Log) and (name := words.logarithm(self.statement, node)) is not None:
@@ -218,6 +220,19 @@ class Scalars(Struct, frozen=True):
         limit = node.args.get("limit")
         return split(text, pattern, None if limit is None else self.value(limit))
 
+    def _place(self, node: Node) -> Typed:
+        """`locate` from a place on, of which NULL is before all; to `instr` places say other things."""
+        word = identifier_span(node)
+        if word is not None and self.statement.text_at(word).lower() == "instr":
+            raise LeftToSparkError("instr(…) from a place on")
+        args = self._arguments(node, ("this", "substr", "position"))
+        text, search, start = (
+            implicit("locate", one, kind) for one, kind in zip(args, (STRING, STRING, INT), strict=True)
+        )
+        if start.expr == Literal(None, INT):
+            return Typed(Literal(0, INT), INT)
+        return applied("instr", [text, search, start])
+
     def _next_day(self, node: Node) -> Typed:
         name = self.value(node.expression)
         word = str(name.expr.value).upper() if isinstance(name.expr, Literal) else ""
@@ -278,7 +293,8 @@ class Scalars(Struct, frozen=True):
         if isinstance(node, exp.Escape):
             constant = constant_of(self.statement, node.expression)
             escape, node = "" if constant is None else str(constant.value), node.this
-            if len(escape) != 1 or not isinstance(node, exp.Like | exp.ILike):
+            some = isinstance(node.expression, exp.Any | exp.All)  # of which Spark says no ESCAPE
+            if len(escape) != 1 or some or not isinstance(node, exp.Like | exp.ILike):
                 raise LeftToSparkError("LIKE with this ESCAPE")
         text, right, listed = (
             implicit("LIKE", self.value(node.this), STRING),
@@ -297,7 +313,7 @@ class Scalars(Struct, frozen=True):
         if isinstance(node, exp.RegexpLike):
             match = rlike(text, pattern)
         elif isinstance(node, exp.ILike):
-            match = like(call("lower", [text], STRING), call("lower", [pattern], STRING), escape.lower())
+            match = like(call("lower", [text], STRING), call("lower", [pattern], STRING), escape)
         else:
             match = like(text, pattern, escape)
         return Not(match.expr) if node.args.get("negate") else match.expr
@@ -385,7 +401,9 @@ class Scalars(Struct, frozen=True):
         """`decode(x, 1, 'one', …)`: the first value whose constant is that of `x`, NULL being equal to NULL."""
         one, *rest = node.expressions
         pairs, other = rest[: len(rest) // 2 * 2], rest[len(rest) // 2 * 2 :]
-        values, kind = common([*map(self.value, pairs[1::2]), self.value(other[0]) if other else _null()])
+        none = Typed(Literal(None, STRING), STRING)  # which Spark puts where no default is
+        values, kind = common([*map(self.value, pairs[1::2]), self.value(other[0]) if other else none])
+        values = values if other else [*values[:-1], cast(_null(), kind)]
         asked = [Typed(self.conditions.compared("<=>", one, each), BOOLEAN) for each in pairs[::2]]
         args = [part for pair in zip(asked, values, strict=False) for part in pair]
         return call("case", [*args, values[-1]], kind)

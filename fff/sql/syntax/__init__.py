@@ -5,6 +5,7 @@ Out: a `Statement` (text, tokens, tree), edits of it that remember where they co
 
     aggregates       What functions do to the number of rows
     edits            Changes to the user's own text
+    foreign/         What sqlglot reads of the SQL of other systems, and Spark does not
     grammar          Expressions as Spark's grammar has them
     literals         Constants of the SQL text as Python values
     only_queries     Only what reads: the kind of every node of a statement's tree decides

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from fff.sql.syntax.foreign.counts import counted
+from fff.sql.syntax.foreign.written_types import worded
 from fff.sql.syntax.statement import SHIFT, SPARK, ErrorLevel, Node, SparkParser, TokenType, exp
 
 #: What makes a node of two operands.
@@ -185,6 +187,15 @@ class SparkGrammar(SparkParser):
         made = super().build_cast(strict, **how)
         made.meta["suffix"] = self._prev.start == self._tokens[self._index - 2].start
         return made
+
+    def _parse_limit(self, this: Node | None = None, *how: bool, **named: bool) -> Node | None:
+        return counted(self, lambda: super(SparkGrammar, self)._parse_limit(this, *how, **named))
+
+    def _parse_offset(self, this: Node | None = None) -> Node | None:
+        return counted(self, lambda: super(SparkGrammar, self)._parse_offset(this))
+
+    def _parse_types(self, *how: bool, **named: bool) -> Node | None:
+        return worded(self, lambda: super(SparkGrammar, self)._parse_types(*how, **named))
 
     def _collation(self) -> Node:
         """The name of a collation, which is no column."""

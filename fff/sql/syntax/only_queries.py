@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fff.errors import QueryError, Span, UnsupportedSQL
+from fff.sql.syntax.foreign.counts import check_count
+from fff.sql.syntax.foreign.written_types import check_type
 from fff.sql.syntax.statement import Node, Token, TokenType, exp, text_span, token_span
 
 _ONLY_READS = "FFF only reads"
@@ -123,6 +125,8 @@ def _check(text: str, tokens: Sequence[Token], node: Node) -> None:
     what = _REFUSED.get(type(node))
     if what is not None:
         raise UnsupportedSQL(what, sql=text, span=_word_place(tokens, what.split()[:1]) or text_span(node))
+    check_count(text, node)
+    check_type(text, node)
     if not isinstance(node, _KNOWN):
         word = "INSERT" if isinstance(node, exp.MultitableInserts) else type(node).__name__.upper()
         place = _word_place(tokens, (word,)) or text_span(node) or token_span(tokens[0])

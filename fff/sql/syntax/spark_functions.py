@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from fff.errors import QueryError
+from fff.errors import QueryError, Span
 from fff.sql.syntax.function_arities import ARITIES, TAKE_NAMES
 from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span
+from fff.sql.syntax.statement import (
+    TEXTS,
+    Node,
+    Statement,
+    Token,
+    TokenType,
+    exp,
+    identifier_span,
+    token_span,
+)
 
 #: More arguments than any call has.
 _ANY = 10**9
@@ -52,6 +61,30 @@ _OPERATORS = frozenset(
         *("case", "when", "cast", "try_cast", "exists", "any", "some", "all", "interval"),
     ]
 )
+#: Those of them that sqlglot reads as functions of any number of arguments.
+_CONNECTING = frozenset({"and", "or", "like", "ilike", "rlike", "regexp", "div"})
+#: Behind these begins a value.
+_BEFORE_VALUE = frozenset(
+    TokenType[name]
+    for name in (
+        *(
+            "SELECT",
+            "DISTINCT",
+            "WHERE",
+            "HAVING",
+            "QUALIFY",
+            "ON",
+            "GROUP_BY",
+            "ORDER_BY",
+            "L_PAREN",
+            "COMMA",
+        ),
+        *("AND", "OR", "CASE", "WHEN", "THEN", "ELSE", "ARROW", "EQ", "NEQ", "LT", "LTE", "GT", "GTE"),
+        *("NULLSAFE_EQ", "PLUS", "DASH", "STAR", "SLASH", "MOD", "DPIPE", "BETWEEN"),
+    )
+)
+#: Nodes with places that are no functions, even before brackets: `t(a, b)`.
+_NAMED_ONLY = (exp.Identifier, exp.Literal, exp.Star)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 #: `SHOW SYSTEM FUNCTIONS` of Spark 4, operators apart.
@@ -145,6 +178,13 @@ _READERS = re.compile(
 
 #: What Spark's grammar calls without its being a function of the catalog.
 _GRAMMAR = frozenset({"identifier", "timestampadd", "timestampdiff", "try_cast"})
+#: Functions with a grammar of their own, of which sqlglot keeps no word: `safe_cast(x AS INT)`.
+_OWN_FORMS = frozenset(
+    [
+        *("safe_cast", "convert", "try_convert", "json_object", "normalize", "weight_string"),
+        *("arg_max", "arg_min", "argmax", "argmin"),
+    ]
+)
 
 
 def check_function_names(statement: Statement) -> None:
@@ -155,18 +195,38 @@ def check_function_names(statement: Statement) -> None:
     """
     for table in statement.tree.find_all(exp.Table):
         _check_reader(statement, table.this)
-    for node in statement.tree.find_all(exp.Anonymous):
-        name = node.this if isinstance(node.this, str) else node.this.name
-        if isinstance(node.parent, exp.Dot | exp.Hint) or name.lower() in SPARK_FUNCTIONS | _GRAMMAR:
+    for name, span in _called(statement):
+        if name.lower() in SPARK_FUNCTIONS | _GRAMMAR:
             continue
         close = difflib.get_close_matches(name.lower(), sorted(SPARK_FUNCTIONS), n=2)
         raise statement.error(
             f"unknown function {name}",
-            identifier_span(node),
+            span,
             hint=f"did you mean {' or '.join(close)}?"
             if close
             else "neither Spark SQL nor a source has a function of this name",
         )
+
+
+def _called(statement: Statement) -> Iterator[tuple[str, Span | None]]:
+    """The functions that are called, as they are written: sqlglot makes one node of `instr` and of `strpos`."""
+    tokens = statement.tokens
+    for node in statement.tree.walk():
+        span = identifier_span(node)
+        if isinstance(node.parent, exp.Dot | exp.Hint) or isinstance(node, _NAMED_ONLY):
+            continue
+        if isinstance(node, exp.Anonymous):
+            yield node.this if isinstance(node.this, str) else node.this.name, span
+        elif span is not None and _is_before_bracket(tokens, at := statement.token_at(span.start)):
+            yield tokens[at].text, span
+    for at, token in enumerate(tokens):
+        foreign = token.text.lower() in _OWN_FORMS and token.token_type not in TEXTS
+        if foreign and _is_before_bracket(tokens, at) and tokens[at - 1].token_type in _BEFORE_VALUE:
+            yield token.text, token_span(token)
+
+
+def _is_before_bracket(tokens: Sequence[Token], at: int) -> bool:
+    return at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
 
 
 def _check_reader(statement: Statement, call: object) -> None:
@@ -199,16 +259,22 @@ _TAKE_NAMES = frozenset(TAKE_NAMES.split())
 _ARITIES = {
     name: _counts(counts)
     for name, _, counts in (entry.partition(":") for entry in ARITIES.split())
-    if name not in _OTHER_FORMS | _OPERATORS
+    if name not in _OTHER_FORMS | (_OPERATORS - _CONNECTING)
 }
 
 
 def check_arguments(statement: Statement) -> None:
     """Refuse calls of Spark's functions with a number of arguments that they do not take. Raises QueryError."""
     names = filter(None, map(identifier_span, statement.tree.find_all(*_READ_AS_OTHERS)))
-    for at in sorted({*calls_of(statement), *(statement.token_at(name.start) for name in names)}):
+    connecting = (at for at, token in enumerate(statement.tokens) if token.text.lower() in _CONNECTING)
+    for at in sorted(
+        {*calls_of(statement), *(statement.token_at(name.start) for name in names), *connecting}
+    ):
         name = statement.tokens[at].text.lower()
+        if name in _CONNECTING and not _begins_value(statement, at):
+            continue
         _check_names(statement, at, name)
+        _check_extract(statement, at, name)
         arities = _ARITIES.get(name)
         spans = None if arities is None else arguments_of(statement, at)
         if arities is None or spans is None or any(len(spans) in counts for counts in arities):
@@ -218,6 +284,27 @@ def check_arguments(statement: Statement) -> None:
         raise statement.error(
             f"{name} takes {takes} {'argument' if takes == '1' else 'arguments'}, not {len(spans)}",
             statement.span(at, at + 1),
+        )
+
+
+def _begins_value(statement: Statement, at: int) -> bool:
+    """Whether a word that may be an operator as well stands where a value begins: `NOT like(a, b)`, not `a NOT LIKE (b)`."""
+    token, before = statement.tokens[at], statement.tokens[at - 1].token_type
+    while at > 1 and before is TokenType.NOT:
+        at, before = at - 1, statement.tokens[at - 2].token_type
+    return token.token_type not in TEXTS and before in _BEFORE_VALUE
+
+
+def _check_extract(statement: Statement, at: int, name: str) -> None:
+    """`extract(YEAR FROM x)` or `extract('YEAR', x)`: sqlglot takes either word for either form. Raises QueryError."""
+    if name != "extract" or at + 3 >= len(statement.tokens):
+        return
+    part, behind = (one.token_type for one in statement.tokens[at + 2 : at + 4])
+    if behind is (TokenType.FROM if part in TEXTS else TokenType.COMMA):
+        raise statement.error(
+            "syntax error: the part that extract takes is a word before FROM, or a text before a comma",
+            statement.span(at + 2, at + 4),
+            hint=f"write extract({statement.tokens[at + 2].text} FROM …)",
         )
 
 

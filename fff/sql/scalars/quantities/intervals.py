@@ -50,6 +50,7 @@ _PAIR = re.compile(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?\b", re.ASCII | 
 _YEARS = re.compile(r"([+-]?)(\d{1,9})-(\d{1,2})", re.ASCII)
 #: The letters of units from days to seconds, and of types with days alone, and with all of them.
 _ORDER, _DAYS, _ALL = "DHMS", "D", "DS"
+_MONTHS_ORDER = "YM"
 _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _CLOCK = {
     "HOUR": r"(\d{1,2})",
@@ -323,7 +324,7 @@ def _of_two(name: str, left: Typed, right: Typed, *, tries: bool) -> Typed:
         return Typed(Literal(whole if (one < 0) == (other < 0) else -whole, LONG), LONG)
     if one is not None and other is not None and name in {"add", "subtract"}:
         total = one + other if name == "add" else one - other
-        return _months(total) if left.type == MONTHS else length(total, units=_both(left, right))
+        return (_months if left.type == MONTHS else length)(total, units=_both(left, right))
     if left.type == MONTHS or name not in {"add", "subtract"}:
         raise LeftToSparkError(f"{name} of intervals")
     called = f"{'try_' if tries else ''}duration_{name}"
@@ -334,7 +335,8 @@ def _both(left: Typed, right: Typed) -> str:
     """From the first unit of either to the last of either."""
     if not left.units or not right.units:
         return ""
-    letters = sorted(left.units + right.units, key=_ORDER.index)
+    order = _MONTHS_ORDER if left.type == MONTHS else _ORDER
+    letters = sorted(left.units + right.units, key=order.index)
     return letters[0] if letters[0] == letters[-1] else letters[0] + letters[-1]
 
 
@@ -430,6 +432,8 @@ def part(name: str, one: Typed) -> Typed:
         return call("duration_part", [one, Typed(Literal(unit, STRING), STRING)], _PART_TYPES[unit])
     count = count_of(one)
     if one.type != MONTHS or unit not in {"YEAR", "MONTH"} or count is None:
+        raise LeftToSparkError(f"extract({name} …) of an interval")
+    if unit[0] not in (one.units or _MONTHS_ORDER):  # what is computed has both
         raise LeftToSparkError(f"extract({name} …) of an interval")
     size = abs(count) // 12 if unit == "YEAR" else abs(count) % 12
     kind = INT if unit == "YEAR" else pa.int8()

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from fff.dataflow.kernels.written import clock_patterns
-from fff.dataflow.plan.expressions import Literal
+from fff.dataflow.plan.expressions import IsNull, Literal
 from fff.schema import ArrowType
 from fff.sql.scalars import coercion, words
-from fff.sql.scalars.coercion import DATE, INT, LONG, NAIVE, STRING, TIMESTAMP, cast
+from fff.sql.scalars.coercion import BOOLEAN, DATE, INT, LONG, NAIVE, STRING, TIMESTAMP, cast
 from fff.sql.scalars.functions import implicit
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, time_pattern
@@ -166,12 +166,13 @@ def of_units(statement: Statement, node: Node, value: Value) -> Typed:
     if isinstance(node, exp.TimestampAdd):
         moment, count = value(node.this), value(node.expression)
         kind = NAIVE if moment.type == NAIVE else TIMESTAMP
-        return call(
-            "moment_added",
-            [_moment(moment, kind), implicit("timestampadd", count, INT), named],
-            kind,
-            fails=True,
-        )
+        moment, count = _moment(moment, kind), implicit("timestampadd", count, INT)
+        added = call("moment_added", [moment, count, named], kind, fails=True)
+        if not moment.may_fail and not count.may_fail:
+            return added
+        # Spark begins with the count, and where that is NULL asks for no moment.
+        no_count, none = Typed(IsNull(count.expr), BOOLEAN), Typed(Literal(None, kind), kind)
+        return call("case", [no_count, none, added], kind)
     end, start = (_moment(value(_unwrapped(one)), TIMESTAMP) for one in (node.this, node.expression))
     return call("moments_apart", [start, end, named], LONG, fails=True)
 

@@ -104,7 +104,13 @@ def render(name: str, value: object) -> str:
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if isinstance(value, dt.datetime):
         kind = "TIMESTAMP" if value.tzinfo is not None else "TIMESTAMP_NTZ"
-        utc = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        try:
+            utc = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        except OverflowError:
+            raise UsageError(
+                f"parameter {name} is before the year 1 or after the year 9999 in UTC: {value}",
+                hint="use a moment between them",
+            ) from None
         return f"{kind} '{utc.isoformat(sep=' ')}{'Z' if value.tzinfo is not None else ''}'"
     if isinstance(value, dt.date):
         return f"DATE '{value.isoformat()}'"
