@@ -326,6 +326,14 @@ def test_delimiters_overlap_as_in_spark(text: str, count: int, left: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "length"), [("[1e", None), ("[1.", None), ("[1.5e", None), ("[-1.5e+3", 2), ("[1E5", 2)]
+)
+def test_a_number_that_is_cut_short_is_no_json(text: str, length: int | None) -> None:
+    [case] = taken([f"json_array_length(concat('{text}', ',2]'))"], rows(random.Random(1), 1))
+    assert case.found.values.to_pylist() == [length]
+
+
+@pytest.mark.parametrize(
     ("text", "place"), [("locate('', 'abc', 2)", 1), ("locate('', 'abc', 9)", 1), ("locate('', 'abc', 0)", 0)]
 )
 def test_nothing_is_found_at_once_wherever_it_is_looked_for(text: str, place: int) -> None:
