@@ -241,7 +241,8 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             (
                 f"{{scan: {{endpoint: c}}, on_status: [{{status_code: {code}, action: empty}}]}}",
                 "tables.crime.on_status[0].status_code",
-                f"HTTP {code} never means that there are no rows",
+                f"HTTP {code} never means that there are no rows: leave it out; on_response tells by what the"
+                " answer says, as {path: error, action: empty}",
             )
             for code in (100, 200, 206, 401, 429, 503)
         ),
@@ -377,11 +378,11 @@ def test_text_without_quotes_is_as_written(tmp_path: Path) -> None:
     crime = read.tables["crime"]
     assert crime.values == {"zip": ["00501", 94704, "no"], "year": ["2_020", 1999]}
     endpoint = crime.scan[0].endpoint
-    assert endpoint.params == {"at": "12:30", "v": "1.10", "all": "True", "n": "5", "to": ["yes", "1_000"]}
+    assert endpoint.params == {"at": "12:30", "v": "1.10", "all": "true", "n": "5", "to": ["yes", "1_000"]}
     assert endpoint.headers == {"X": "0x1F"}
 
 
-@pytest.mark.parametrize("value", ["00501", "no", "12:30", "0x1F", "True", "1_000", ".5"])
+@pytest.mark.parametrize("value", ["00501", "no", "12:30", "0x1F", "1_000", "Yes"])
 def test_what_readers_of_yaml_take_for_different_values_is_refused_where_its_type_counts(
     tmp_path: Path, value: str
 ) -> None:

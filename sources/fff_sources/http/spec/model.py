@@ -126,7 +126,10 @@ _NEVER_EMPTY = frozenset({203, 206, 304, 401, 407, 408, 425, 429})
 def _checked_status(code: object) -> object:
     """A status that may mean that there are no rows; 500 is how some say that they do not know a key."""
     if isinstance(code, int) and (code < 202 or code > 500 or code in _NEVER_EMPTY):
-        raise ValueError(f"HTTP {code} never means that there are no rows")
+        message = f"HTTP {code} never means that there are no rows: leave it out"
+        raise ValueError(
+            f"{message}; on_response tells by what the answer says, as {{path: error, action: empty}}"
+        )
     return code
 
 
