@@ -134,8 +134,8 @@ def resume(
 
     begun = read(folder)
     parse = _of_query().make_context
-    then, now = (parse("fff query", begun.with_more(more)[1:]).params for more in ((), context.args))
-    if any(then[name] != now[name] for name in ("sql", "files")):
+    typed = parse("fff query", [*context.args]).params
+    if typed["sql"] is not None or typed["files"]:
         raise UsageError(
             "a checkpoint has its SQL, which is gone on with", hint="leave the other out, or fff query"
         )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from fff.errors import FFFError
+
 
 def error_line(error: BaseException | None) -> str:
     """An exception in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    text = "; ".join(filter(None, (error.message, error.hint))) if isinstance(error, FFFError) else str(error)
+    return " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
 
 
 def is_told_to_end(error: BaseException) -> bool:

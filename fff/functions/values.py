@@ -42,6 +42,10 @@ def _same(value: Any, became: Any, kind: ArrowType) -> bool:
         return False
     if pa.types.is_floating(kind):  # a narrow one rounds, as it does in SQL
         return isinstance(value, Real) and (math.isfinite(became) or not math.isfinite(value))
+    if pa.types.is_date(kind) and isinstance(value, dt.datetime):
+        return value.date() == became and value.time() == dt.time() and not getattr(value, "nanosecond", 0)
+    if isinstance(value, bytes | str) and isinstance(became, bytes | str):  # the same text, in UTF-8
+        value, became = (one.encode() if isinstance(one, str) else one for one in (value, became))
     if pa.types.is_nested(kind):
         return _same_within(value, became, kind)
     if isinstance(value, dt.datetime) and value.tzinfo is None and getattr(kind, "tz", None) is not None:
@@ -51,6 +55,9 @@ def _same(value: Any, became: Any, kind: ArrowType) -> bool:
 
 def _same_within(value: Any, became: Any, kind: ArrowType) -> bool:
     if pa.types.is_struct(kind):
+        names = [one[0] if isinstance(one, tuple) and len(one) == 2 else None for one in value]
+        if names and names == [one.name for one in kind]:  # as pairs
+            value = dict(value)
         if isinstance(value, Mapping):
             known = value.keys() <= became.keys()
             return known and all(_same(value.get(one.name), became[one.name], one.type) for one in kind)

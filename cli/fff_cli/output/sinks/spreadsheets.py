@@ -6,6 +6,7 @@ import datetime as dt
 import weakref
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -36,6 +37,7 @@ class SpreadsheetWriter:
         options = {"constant_memory": True, "tmpdir": folder}
         self._book = xlsxwriter.Workbook(out, options)
         self._sheet = self._book.add_worksheet(TABLE)
+        self._sheet._xml_number_element = partial(_number_element, self._sheet)  # noqa: SLF001 - there is no other way in
         self._gone = weakref.finalize(self, _remove, folder, self._sheet)
         self._formats = {name: self._book.add_format({"num_format": form}) for name, form in _FORMATS.items()}
         self._row = 0
@@ -104,6 +106,17 @@ class SpreadsheetWriter:
         self._sheet.write_string(self._row, place, text)
 
 
+def _number_element(
+    sheet: Any, number: float | Decimal, attributes: Iterable[tuple[str, object]] = ()
+) -> None:
+    """A number with as many digits as it takes to read the same one: xlsxwriter writes 16."""
+    text = f"{number:.16G}"
+    if isinstance(number, float) and float(text) != number:
+        text = f"{number:.17G}"
+    said = "".join(f' {name}="{value}"' for name, value in attributes)
+    sheet.fh.write(f"<c{said}><v>{text}</v></c>")
+
+
 def _remove(folder: str, sheet: Any) -> None:
     """Temporary files, also those of a run that failed."""
     sheet.row_data_fh.close()
@@ -124,7 +137,7 @@ def _values(column: pa.Array) -> list[object]:
 
 def _kept(value: float | Decimal) -> bool:
     """Whether a spreadsheet keeps all digits of a number: neither NaN nor an infinity, too."""
-    if isinstance(value, float):  # xlsxwriter writes 16 digits of it
-        return value - value == 0 and float(f"{value:.16G}") == value
+    if isinstance(value, float):  # of which all digits are in the file, though few programs show more than 15
+        return value - value == 0
     digits = value.as_tuple().digits if isinstance(value, Decimal) else str(abs(value))
     return len(digits) <= _DIGITS

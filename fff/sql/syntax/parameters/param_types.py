@@ -69,14 +69,15 @@ def inferred(what: str, text: str) -> object:
         return quoted[2] if quoted[1] is None else quoted[1].replace("''", "'")
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
-    if _INTEGER.fullmatch(text):
-        typed(what, "decimal", text)  # Python's have no end
-        return int(text)
-    if _DECIMAL.fullmatch(text):
-        return typed(what, "decimal", text)
-    if _DOUBLE.fullmatch(text):
-        return typed(what, "double", text)
-    return text
+    numbers = {"decimal": _DECIMAL, "double": _DOUBLE}
+    kind = next((kind for kind, pattern in numbers.items() if pattern.fullmatch(text)), None)
+    try:
+        if _INTEGER.fullmatch(text):
+            typed(what, "decimal", text)  # Python's have no end
+            return int(text)
+        return text if kind is None else typed(what, kind, text)
+    except UsageError as error:
+        raise UsageError(error.message, hint=f"{error.hint}; NAME:string=… is a text") from None
 
 
 def typed(what: str, kind: str, text: str) -> object:

@@ -1,6 +1,6 @@
 """The REST part of a source spec, checked: unknown keys, wrong kinds and wrong values are found before any request.
 
-The models say what a spec may hold; `check` reads one into them. Here are endpoints, tables and functions, and their parts.
+The models say what a spec may hold; `check` reads one into them. Here are endpoints, tables and functions.
 """
 
 from __future__ import annotations
