@@ -174,26 +174,33 @@ async def test_a_note_of_the_last_page_is_heard_where_pages_are_read_side_by_sid
         ({"code": 0}, {"code": 0}, None),
         ({"code": 0}, {}, None),
         ({"status": "running"}, {"status": "done"}, None),
-        ({}, {"status": "expired"}, "status: expired"),
+        ({"code": 0}, {"code": 7, "message": "No users found"}, None),
         ({}, {"code": "TOKEN_EXPIRED"}, "code: TOKEN_EXPIRED"),
         ({}, {"detail": "Your session has expired"}, "detail: Your session has expired"),
         ({}, {"message": "Please log in again"}, "message: Please log in again"),
+        ({"message": "OK"}, {"message": "Please sign in"}, "message: Please sign in"),
         ({}, {"reason": "authentication required"}, "reason: authentication required"),
         ({}, {"msg": "timeout"}, "msg: timeout"),
-        ({}, {"message": "Votre session est terminée"}, "message: Votre session est terminée"),
+        ({}, {"notice": "Please log mistakes with us"}, None),
+        ({}, {"status": "ready", "state": "idle", "meta": {"status": 1}}, None),
+        ({}, {"note": "Data of the registry, CC-BY", "notice": "Free until 2027."}, None),
         ({"message": "page 1"}, {"message": "page 3"}, None),
-        ({"message": "OK"}, {"message": "Bitte anmelden"}, "message: Bitte anmelden"),
+        ({"message": "Showing 1-10 of 20"}, {"message": "Showing 0 of 20"}, None),
+        ({"message": "2 users retrieved"}, {"message": "No users"}, None),
         ({}, {"message": "You have reached the end of the list"}, None),
-        ({}, {"message": "No users found"}, None),
-        ({}, {"message": "Success"}, None),
         ({}, {"message": "Request completed successfully"}, None),
-        ({}, {"detail": "Invalid page."}, None),
+        ({}, {"message": "There are no orders."}, None),
+        ({}, {"message": "OK, 0 hits"}, None),
+        ({}, {"message": "Your search did not match any documents"}, None),
+        ({}, {"message": "Offset exceeds total"}, None),
+        ({}, {"message": "keine weiteren Ergebnisse"}, None),
+        ({}, {"detail": "Page 3 does not exist"}, None),
     ],
 )
-async def test_another_code_or_remark_beside_no_records_than_beside_some_is_a_fault(
+async def test_another_code_beside_no_records_than_beside_some_or_a_refusal_is_a_fault(
     serve: Serve, read: Read, *, well: dict[str, object], later: dict[str, object], said: str | None
 ) -> None:
-    """Whatever it means: sources have codes of their own. What usually stands at an end is none."""
+    """Codes whatever they mean: sources have their own. Other remarks, and what usually stands at an end, are none."""
     served = await serve(
         by_page(
             lambda start: {"data": rows(start, start + 10), **well} if start < 20 else {"data": [], **later}

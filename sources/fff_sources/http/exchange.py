@@ -147,6 +147,7 @@ class Exchange:
             empty=planned.no_rows,
             shown=self.client.shown,
             redact=self.client.redactor.text,
+            filling=partial(planned.redirects[method].filling, apart=bool(access.variant)),
             fill=fill or None,
             variant=access.variant,
             exhaustive=access.exhaustive,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 
 from fff.budget import BudgetExhausted
@@ -39,7 +39,7 @@ from fff_sources.http.response import verdicts
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.redirected import filling, owned
+from fff_sources.http.response.redirected import Filling, owned
 from fff_sources.http.response.streaming import LINES, Arriving, Fetch, Incoming, Piece, cancel, unless_absent
 from fff_sources.http.response.text.in_utf8 import is_blank, lacks_a_body
 from fff_sources.http.response.values import shown
@@ -64,6 +64,7 @@ class Reading(Struct, dict=True):
     empty: frozenset[int]
     shown: Callable[[str], str]
     redact: Callable[[str], str]
+    filling: Filling  # what rows take that do not have it
     fill: Mapping[str, object] | None = None
     variant: Mapping[str, object] | None = None  # of it, what the table is asked for apart
     exhaustive: bool = True  # whether what comes is all there is
@@ -113,7 +114,7 @@ class Reading(Struct, dict=True):
         paginator = make_paginator(self.endpoint)
         ask = paginator.start()
         response = await self.fetch(ask)
-        opened = await self.body.open_together(response, filling(self.fill, response)[0])
+        opened = await self.body.open_together(response, self.filling(self.fill, response)[0])
         pages, following, _ = self._taken(response, paginator, ask, opened=opened)
         if following is not None:
             return pages, self.pages(1, went=(paginator, following))
@@ -358,16 +359,15 @@ class Reading(Struct, dict=True):
     ) -> list[DecodedBlock]:
         """The records of an answer that were not handed on before."""
         if opened is not None:
-            origin = self._origin(response.url)
-            fill, gone = filling(self.fill, response)
+            origin, (fill, lost) = self._origin(response.url), self.filling(self.fill, response)
             block = self.body.few(response, opened, self.meter, origin, fill, missed=self.declared)
             if block is not None:
-                return list(owned([block], gone, partial(self._error, url=response.url)))
+                return list(owned([block], lost, partial(self._error, url=response.url)))
         return list(self._blocks(Piece(response, 0) if arriving is None else arriving.rest(response), opened))
 
-    def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterator[DecodedBlock]:
+    def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterable[DecodedBlock]:
         """The records of an answer or of a part of it."""
-        fill, gone = filling(self.fill, piece.response)
+        fill, lost = self.filling(self.fill, piece.response)
         blocks = self.body.blocks(
             piece.response,
             meter=self.meter,
@@ -379,7 +379,7 @@ class Reading(Struct, dict=True):
             missed=self.declared,
             opened=opened,
         )
-        return owned(blocks, gone, partial(self._error, url=piece.response.url)) if gone else blocks
+        return owned(blocks, lost, partial(self._error, url=piece.response.url))
 
     def _read(
         self,
@@ -429,7 +429,7 @@ class Reading(Struct, dict=True):
         records = sum(block.records for block in blocks)
         self._records += records
         records += self._early if arriving is not None and arriving.pieces else 0
-        unlike = self._codes.other(spoken, records, self._records - records) if spoken.own else None
+        unlike = self._codes.other(spoken, records) if spoken.own else None
         if not records and (fault := spoken.fault or spoken.refusal or unlike) is not None:
             raise self._fault(self._says(fault), response.url)
         accepted = verdict is not None and verdict.action == "accept"

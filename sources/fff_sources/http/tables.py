@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
@@ -18,6 +19,7 @@ from fff.web.types import Response
 from fff_sources.http import templates
 from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE
 from fff_sources.http.response.jsonpath import JsonPath, literal_path, parse_path
+from fff_sources.http.response.redirected import Redirects
 from fff_sources.http.response.values import from_text
 from fff_sources.http.spec import spec
 
@@ -124,6 +126,8 @@ class PlannedTable(Struct, frozen=True, eq=False, dict=True):
     readings: dict[tuple[str, tuple[str, ...], bool], Any] = field(default_factory=dict)
     #: Kept for `requests`, by access method: the `RequestPattern` in which other keys change but the key.
     patterns: dict[int, Any] = field(default_factory=dict)
+    #: Kept for `fetch`, by access method: where redirects led.
+    redirects: defaultdict[str, Redirects] = field(default_factory=lambda: defaultdict(Redirects))
 
     @cached_property
     def no_rows(self) -> frozenset[int]:

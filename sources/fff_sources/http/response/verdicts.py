@@ -50,8 +50,7 @@ _NO_MORE = re.compile(
 )
 _NO_MORE_SAID = re.compile(
     r"\b(?:(?:no|zero|0) (?:\w+ ){0,2}(?:data|results?|records?|rows?|items?|entries|match(?:es)?|content|pages?)|no more|nothing|empty|not found"
-    r"|no (?:\w+ ){1,4}(?:found|left|available|exists?)|none|(?:the|at) end|end (?:of|reached)|last page|(?:invalid|no such) page|out of (?:range|bounds)|beyond"
-    r"|(?<!not )(?<!not be )(?:success(?:ful|fully)?|completed?|done|finished))\b",
+    r"|no (?:\w+ ){1,4}(?:found|left|available|exists?)|none|(?:the|at) end|end (?:of|reached)|last page|(?:invalid|no such) page|out of (?:range|bounds)|beyond)\b",
     re.IGNORECASE,
 )
 #: States that mean as much beside no records; beside some they may be those of a thing that has the records.
@@ -99,7 +98,7 @@ _REFUSAL = re.compile(
     r"|(?:temporarily|service|currently) unavailable|timed out|under maintenance|try again later|NOTOK"
     r"|(?:invalid|missing|wrong|expired) (?:api[ -_]?)?(?:key|token|session|login|credentials?|cursor)"
     r"|(?:key|token|session|login|credentials?|cursor|subscription|licen[sc]e|trial|account) (?:(?:is|has|was|have|been|already) ){0,2}(?:expired|invalid)|time-?out"
-    r"|please (?:re-?)?(?:log|sign|authenti\w+)[ -]?(?:in)?|(?:log|sign)[ -]?in (?:again|(?:is )?required)|not (?:logged|signed) in|must (?:log|sign|be (?:logged|signed)) in"
+    r"|please (?:re-?)?(?:(?:log|sign)[ -]?in|authenti\w+)|(?:log|sign)[ -]?in (?:again|(?:is )?required)|not (?:logged|signed) in|must (?:log|sign|be (?:logged|signed)) in"
     r"|(?:authenti\w+|authori[sz]ation) (?:is |has |was )?(?:required|needed|failed|missing|expired)|(?:un|not )authenticated|limit (?:was |is |has been )?(?:reached|exceeded)"
     r"|exceeded (?:your|the|its|\w+ limit))\b",
     re.IGNORECASE,
@@ -136,7 +135,7 @@ class SpokenVerdict(NamedTuple):
     cut: str | None = None  # the same, unless a page follows
     nothing: bool = False  # that there are no records
     refusal: str | None = None  # that it went wrong, where there are no records
-    #: Its own codes, states and remarks, by the names of the object and the member.
+    #: Its own codes and states, by the names of the object and the member.
     own: tuple[tuple[tuple[str, str], str | int], ...] = ()
     sentence: str | None = None  # in words, whatever they mean
 
@@ -161,8 +160,6 @@ def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
                 word = normal(name)
                 if _OWN.fullmatch(word) is not None and (value := _code(decode(raw))) is not None:
                     own.setdefault((container, name), value)
-                elif word in _REMARKS and kind_of(raw) == '"' and (remark := decode(raw, type=str)):
-                    own.setdefault((container, name), remark)
                 kind = _kind(word, raw)
                 if kind is not None:
                     words.setdefault(kind, f"{name}: {_words(raw)}")
@@ -184,31 +181,23 @@ def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
 
 
 class OwnCodes:
-    """What the answers of one reading give as their own codes, states and remarks, whatever these mean: 0 and `ok`, say, then 1003."""
+    """What the answers of one reading give as their own codes and states, whatever these mean: 0 and `ok`, say, then 1003."""
 
     def __init__(self) -> None:
         self._beside_records: dict[tuple[str, str], set[str | int]] = {}
 
-    def other(self, spoken: SpokenVerdict, records: int, before: int) -> str | None:
-        """The one of an answer without records, where all that had some, so many `before` it, had another one or none.
-
-        It is none of the usual end.
-        """
+    def other(self, spoken: SpokenVerdict, records: int) -> str | None:
+        """The one of an answer without records, where all that had some had another one: it is none of the usual end."""
         if records:
             for place, value in spoken.own:
-                self._beside_records.setdefault(place, set()).add(_alike(value))
+                self._beside_records.setdefault(place, set()).add(value)
             return None
-        for place, value in spoken.own if before else ():
+        for place, value in spoken.own:
             known = self._beside_records.get(place, ())
-            if len(known) <= 1 and _alike(value) not in known and not _is_usual_end(value, spoken.sentence):
-                more = "" if spoken.sentence in {None, value} else f" ({spoken.sentence})"
+            if len(known) == 1 and value not in known and not _is_usual_end(value, spoken.sentence):
+                more = "" if spoken.sentence is None else f" ({spoken.sentence})"
                 return f"{place[1]}: {value}{more}"
         return None
-
-
-def _alike(value: str | int) -> str | int:
-    """A code, or a sentence without its numbers, of pages say."""
-    return value if isinstance(value, int) or _TOKEN.fullmatch(value) else re.sub(r"\d+", "0", value)
 
 
 def _code(value: object) -> str | int | None:
@@ -220,10 +209,9 @@ def _code(value: object) -> str | int | None:
 
 def _is_usual_end(value: str | int, sentence: str | None) -> bool:
     """Whether a code or a state, or the sentence beside it, says no more than that there is nothing (else)."""
-    text = str(value)
-    if text in _GOOD or (_TOKEN.fullmatch(text) and _NO_MORE.fullmatch(text)):
+    if str(value) in _GOOD or _NO_MORE.fullmatch(str(value)):
         return True
-    return any(_NO_MORE_SAID.search(said) for said in (text, sentence or ""))
+    return sentence is not None and _NO_MORE_SAID.search(sentence) is not None
 
 
 def part_by(headers: Mapping[str, str]) -> str | None:
