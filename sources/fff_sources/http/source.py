@@ -282,12 +282,14 @@ class HttpSource:
             yield unanswered("an empty key cannot be put into the path", out.never)
 
         def answer(batch: Keys) -> AsyncGenerator[Page]:
-            if len(batch) == 1:
+            if method.batch_size == 1:
                 return read(batch)
             is_list, place = access.words is not None, (table.name, method.name)
             trust = self._trusts.get(place) or self._trusts.setdefault(
                 place, BatchTrust(self.name, table.name, access.keys, is_list=is_list, shared=access.shared)
             )
+            if len(batch) == 1:
+                return trust.alone(batch[0], read(batch))
             reading = http.reading(planned, method.name, access, columns, batch, meter=meter)
             return trust.watched(reading, batch, lambda some: read(some, access.keys), answer)
 
