@@ -5,7 +5,8 @@ keys, a few of which happen to be right: the source does not look at the key the
 
 An answer to several keys may have right rows, rows of other keys, and none of some that were asked for. It may know these
 by other names: those that are spelt almost as one of the others have no answer, and the rest is asked for again, in one
-request, unless every other key is explained so.
+request, unless every other key is explained so. Where that brings nothing, as of keys that the source has not, it is done
+ever more seldom.
 
 Below whatever keeps or shares answers, which sees no more than the rows of the keys that it wants.
 """
@@ -13,6 +14,7 @@ Below whatever keeps or shares answers, which sees no more than the rows of the 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -66,6 +68,7 @@ class CheckedSource:
         self._prompt = adapter if isinstance(adapter, Prompt) else None
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
         self._mixed: dict[str, _Mixed] = {}  # by access method: the last answer of right rows and strays
+        self._in_vain: Counter[str] = Counter()  # by access method: doubts since one was right
 
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -87,10 +90,15 @@ class CheckedSource:
         async with aclosing(_checked(strays, (), pages)) as checked:
             async for page in checked:
                 yield page
-        if again := strays.again():
-            lacking = tuple(again)
-            async with aclosing(self.lookup(table, method, columns, again, meter=meter)) as pages:
+        doubtful = strays.again()
+        in_vain = self._in_vain[method.name]
+        self._in_vain[method.name] += bool(doubtful)
+        if doubtful and in_vain.bit_count() < 2:  # the first, second, third and fifth time, the ninth, …
+            lacking = tuple(doubtful)
+            async with aclosing(self.lookup(table, method, columns, doubtful, meter=meter)) as pages:
                 async for page in pages:
+                    if len(page.rows) or page.truncated is not None:
+                        self._in_vain[method.name] = 0
                     alone = page.truncated is not None and not page.unanswered
                     yield replace(page, unanswered=lacking) if alone else page
 
