@@ -28,6 +28,7 @@ from fff.catalog import Cacheable, Key, Keys, LookupMethod, Page, Prompt, ScanMe
 from fff.catalog.foreign import error_line, is_told_to_end
 from fff.display.counts import counted
 from fff.errors import FFFError, InvariantError, SourceError
+from fff.schema import in_nearest
 from fff.stats import AccessMeter
 from fff.structs import replace
 
@@ -164,10 +165,23 @@ class CheckedSource:
         if lacking := [name for name in columns if names.count(name) != 1]:
             raise self._wrong(f"gave the columns {', '.join(names) or 'none'}, and {lacking[0]} is asked for")
         rows = page.rows.select(list(columns))
-        for field, kind in zip(wanted, rows.schema.types, strict=True):
-            if kind != field.type:
-                raise self._wrong(f"gave the column {field.name} as {kind}: it is declared as {field.type}")
-        return replace(page, rows=rows)
+        fitting = [self._fitting(field, column) for field, column in zip(wanted, rows.columns, strict=True)]
+        return replace(page, rows=pa.RecordBatch.from_arrays(fitting, schema=wanted))
+
+    def _fitting(self, field: pa.Field, column: pa.Array) -> pa.Array:
+        """A column in its declared type; raises SourceError where that is of another kind, or has not all the values."""
+        if column.type == field.type:
+            return column
+        lost = ""
+        try:
+            near = column if pa.types.is_null(column.type) else in_nearest(column)
+            if _is_of_kind(near.type, field.type):
+                return near.cast(field.type)
+        except (pa.ArrowException, ValueError) as error:
+            lost = f" ({self._redact(error_line(error))})"
+        raise self._wrong(
+            f"gave the column {field.name} as {column.type}: it is declared as {field.type}{lost}"
+        )
 
     def _schema(self, columns: tuple[str, ...]) -> pa.Schema:
         fields = map(self.tables[0].column, columns)
@@ -176,6 +190,19 @@ class CheckedSource:
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+def _is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a cast from one type to the other changes no value without saying so."""
+    types = pa.types
+    is_whole = types.is_integer(given) or types.is_decimal(given)
+    return (
+        types.is_null(given)
+        or given == wanted
+        or (is_whole and (types.is_integer(wanted) or types.is_decimal(wanted)))
+        or (types.is_integer(given) and types.is_floating(wanted))
+        or (types.is_floating(given) and (types.is_integer(wanted) or types.is_float64(wanted)))
+    )
 
 
 _Mixed: TypeAlias = tuple[Keys, pa.RecordBatch]

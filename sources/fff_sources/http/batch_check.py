@@ -16,8 +16,8 @@ method and no more:
 A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
 request with a key that has no rows has brought rows of another; where a key with rows is known, one more
 request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
-rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first batch
-since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
+rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
+batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
 """
 
 from __future__ import annotations
