@@ -196,7 +196,7 @@ def _is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether a cast from one type to the other changes no value without saying so."""
     types = pa.types
     is_whole = types.is_integer(given) or types.is_decimal(given)
-    return (
+    return bool(
         types.is_null(given)
         or given == wanted
         or (is_whole and (types.is_integer(wanted) or types.is_decimal(wanted)))
