@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 import pytest
 from aiohttp import web
 
+from fff.catalog import Prompt
 from fff.errors import SourceError
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
@@ -128,11 +129,18 @@ async def test_a_key_with_rows_among_those_that_a_status_was_believed_of_is_an_e
         await reader.lookup("t", *known, "x0")
 
 
+@pytest.mark.parametrize("prompt", [False, True])
 async def test_a_key_that_was_asked_for_alone_tells_whom_a_status_speaks_for(
-    serve: Serve, read: Read
+    serve: Serve, read: Read, *, prompt: bool
 ) -> None:
     server, reader = await over(serve, read, all_unknown, {"a"}, size=50)
-    assert len(await reader.lookup("t", "a")) == 1
+    if prompt:
+        (table,) = reader.catalog.find(["t"])
+        source = reader.catalog.adapter_of(table)
+        assert isinstance(source, Prompt)
+        await source.answer(table, table.lookups[0], ["k", "n"], [("a",)], meter=reader.meter)
+    else:
+        assert len(await reader.lookup("t", "a")) == 1
     assert await reader.lookup("t", *(f"x{number}" for number in range(100))) == []
     assert len(server.asked) == 1 + 2 + 1
 

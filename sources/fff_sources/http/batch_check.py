@@ -138,14 +138,18 @@ class BatchTrust:
                 async for page in pages:
                     yield page
 
+    def note(self, key: Key, page: Page) -> None:
+        """A page of the answer to a key alone; where it has rows, others can be asked for beside it."""
+        if self._known is None and set(self._columns) <= set(page.rows.schema.names):
+            answer = _KeyedAnswer()
+            answer.add(page.rows, self._columns)
+            self._known = key if key in answer.rows else None
+
     async def alone(self, key: Key, pages: Pages) -> Pages:
-        """The answer to a key that is asked for alone; where it has rows it is one to ask for others beside."""
-        answer = _KeyedAnswer()
+        """The answer to a key that is asked for alone."""
         async with contextlib.aclosing(pages):
             async for page in pages:
-                if self._known is None and set(self._columns) <= set(page.rows.schema.names):
-                    answer.add(page.rows, self._columns)
-                    self._known = key if key in answer.rows else None
+                self.note(key, page)
                 yield page
 
     async def _judge_status(self, asked: Keys, ask: Ask) -> None:
