@@ -5,7 +5,8 @@ keys, a few of which happen to be right: the source does not look at the key the
 
 An answer to several keys may have right rows, rows of other keys, and none of some that were asked for. It may know these
 by other names: those that are spelt almost as one of the others have no answer, and the rest is asked for again, in one
-request, unless every other key is explained so.
+request, unless every other key is explained so. Where that brings nothing, as of keys that the source has not, it is done
+ever more seldom.
 
 Below whatever keeps or shares answers, which sees no more than the rows of the keys that it wants.
 """
@@ -13,6 +14,7 @@ Below whatever keeps or shares answers, which sees no more than the rows of the 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -26,6 +28,7 @@ from fff.catalog import Cacheable, Key, Keys, LookupMethod, Page, Prompt, ScanMe
 from fff.catalog.foreign import error_line, is_told_to_end
 from fff.display.counts import counted
 from fff.errors import FFFError, InvariantError, SourceError
+from fff.schema import in_nearest
 from fff.stats import AccessMeter
 from fff.structs import replace
 
@@ -66,6 +69,7 @@ class CheckedSource:
         self._prompt = adapter if isinstance(adapter, Prompt) else None
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
         self._mixed: dict[str, _Mixed] = {}  # by access method: the last answer of right rows and strays
+        self._in_vain: Counter[str] = Counter()  # by access method: doubts since one was right
 
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -87,10 +91,15 @@ class CheckedSource:
         async with aclosing(_checked(strays, (), pages)) as checked:
             async for page in checked:
                 yield page
-        if again := strays.again():
-            lacking = tuple(again)
-            async with aclosing(self.lookup(table, method, columns, again, meter=meter)) as pages:
+        doubtful = strays.again()
+        in_vain = self._in_vain[method.name]
+        self._in_vain[method.name] += bool(doubtful)
+        if doubtful and in_vain.bit_count() < 2:  # the first, second, third and fifth time, the ninth, …
+            lacking = tuple(doubtful)
+            async with aclosing(self.lookup(table, method, columns, doubtful, meter=meter)) as pages:
                 async for page in pages:
+                    if len(page.rows) or page.truncated is not None:
+                        self._in_vain[method.name] = 0
                     alone = page.truncated is not None and not page.unanswered
                     yield replace(page, unanswered=lacking) if alone else page
 
@@ -156,10 +165,23 @@ class CheckedSource:
         if lacking := [name for name in columns if names.count(name) != 1]:
             raise self._wrong(f"gave the columns {', '.join(names) or 'none'}, and {lacking[0]} is asked for")
         rows = page.rows.select(list(columns))
-        for field, kind in zip(wanted, rows.schema.types, strict=True):
-            if kind != field.type:
-                raise self._wrong(f"gave the column {field.name} as {kind}: it is declared as {field.type}")
-        return replace(page, rows=rows)
+        fitting = [self._fitting(field, column) for field, column in zip(wanted, rows.columns, strict=True)]
+        return replace(page, rows=pa.RecordBatch.from_arrays(fitting, schema=wanted))
+
+    def _fitting(self, field: pa.Field, column: pa.Array) -> pa.Array:
+        """A column in its declared type; raises SourceError where that is of another kind, or has not all the values."""
+        if column.type == field.type:
+            return column
+        lost = ""
+        try:
+            near = column if pa.types.is_null(column.type) else in_nearest(column)
+            if _is_of_kind(near.type, field.type):
+                return near.cast(field.type)
+        except (pa.ArrowException, ValueError) as error:
+            lost = f" ({self._redact(error_line(error))})"
+        raise self._wrong(
+            f"gave the column {field.name} as {column.type}: it is declared as {field.type}{lost}"
+        )
 
     def _schema(self, columns: tuple[str, ...]) -> pa.Schema:
         fields = map(self.tables[0].column, columns)
@@ -168,6 +190,19 @@ class CheckedSource:
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+def _is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a cast from one type to the other changes no value without saying so."""
+    types = pa.types
+    is_whole = types.is_integer(given) or types.is_decimal(given)
+    return bool(
+        types.is_null(given)
+        or given == wanted
+        or (is_whole and (types.is_integer(wanted) or types.is_decimal(wanted)))
+        or (types.is_integer(given) and types.is_floating(wanted))
+        or (types.is_floating(given) and (types.is_integer(wanted) or types.is_float64(wanted)))
+    )
 
 
 _Mixed: TypeAlias = tuple[Keys, pa.RecordBatch]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -14,6 +14,16 @@ import pyarrow as pa
 #: pyarrow ships no types.
 ArrowArray: TypeAlias = pa.Array
 ArrowType: TypeAlias = pa.DataType
+
+
+#: Types of Python whose every value Arrow keeps in a type, or refuses: told in no time of many values.
+_KEPT: dict[ArrowType, set[type]] = {
+    pa.int64(): {int, type(None)},
+    pa.float64(): {float, type(None)},
+    pa.bool_(): {bool, type(None)},
+    pa.string(): {str, type(None)},
+    pa.date32(): {dt.date, type(None)},
+}
 
 
 def array_of(values: Sequence[object], kind: ArrowType) -> ArrowArray:
@@ -27,8 +37,10 @@ def array_of(values: Sequence[object], kind: ArrowType) -> ArrowArray:
     return made
 
 
-def changed(values: Iterable[object], made: ArrowArray) -> Iterable[tuple[object, object]]:
+def changed(values: Collection[object], made: ArrowArray) -> Iterable[tuple[object, object]]:
     """Values that are others in the array that was made of them, each with what it became."""
+    if (kept := _KEPT.get(made.type)) is not None and set(map(type, values)) <= kept:
+        return
     for value, became in zip(values, made.to_pylist(), strict=True):
         if not _same(value, became, made.type):
             yield value, became

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import re
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +23,7 @@ from fff.web.client import WebClient
 from tests.engine.site import run
 
 COLUMNS = (Field.of("id", "bigint"), Field.of("name", "string"), Field.of("city", "string"))
-VALUES = {"id": [1, 2], "name": ["n1", "n2"], "city": ["c1", "c2"]}
+VALUES: dict[str, list[Any]] = {"id": [1, 2], "name": ["n1", "n2"], "city": ["c1", "c2"]}
 SCAN = "SELECT name, city FROM t"
 LOOKUP = "SELECT k.id, t.city FROM (VALUES (CAST(1 AS bigint)), (2)) AS k(id) JOIN looked t ON t.id = k.id"
 
@@ -35,7 +37,7 @@ class Foreign:
     """A source whose pages are what `page_of` makes of the columns that were asked for."""
 
     name = "s"
-    tables = (
+    tables: tuple[Table, ...] = (
         Table("s", "t", COLUMNS, scans=(ScanMethod("t.scan"),)),
         Table(
             "s",
@@ -100,6 +102,78 @@ def retyped(columns: Sequence[str], kind: pa.DataType) -> Page:
     return Page(rows.set_column(rows.schema.get_field_index("city"), "city", rows.column("city").cast(kind)))
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.large_string()), pa.null()],
+    ids=str,
+)
+def test_the_same_values_in_another_type_of_arrow_are_taken(kind: pa.DataType) -> None:
+    values = [None, None] if kind == pa.null() else VALUES["city"]
+    city = pa.nulls(2) if kind == pa.null() else pa.array(values, pa.string()).cast(kind)
+
+    def answer(columns: Sequence[str]) -> Page:
+        rows = batch(columns)
+        return Page(rows.set_column(rows.schema.get_field_index("city"), "city", city))
+
+    rows, outcome = asked(answer, SCAN)
+    assert (rows, outcome.complete) == ([("n1", values[0]), ("n2", values[1])], True)
+
+
+def as_declared(type_name: str, given: pa.Array) -> list[Any]:
+    """What becomes of values that an adapter gives for a column of a type."""
+
+    class Typed(Foreign):
+        tables = (Table("s", "t", (Field.of("v", type_name),), scans=(ScanMethod("t.scan"),)),)
+
+    rows, _ = asked(
+        Typed(lambda _: Page(pa.record_batch({"v": given}))), "SELECT v FROM t", on_source_error="fail"
+    )
+    return [value for (value,) in rows]
+
+
+MOMENT = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "given", "value"),
+    [
+        ("int", pa.array([7], pa.int64()), 7),
+        ("bigint", pa.array([7], pa.uint64()), 7),
+        ("int", pa.array([7.0]), 7),
+        ("double", pa.array([7], pa.int64()), 7.0),
+        ("double", pa.array([0.5], pa.float32()), 0.5),
+        ("decimal(10,2)", pa.array([Decimal("1.50")], pa.decimal128(38, 4)), Decimal("1.50")),
+        ("date", pa.array([MOMENT.date()], pa.date64()), MOMENT.date()),
+        ("timestamp", pa.array([MOMENT], pa.timestamp("ns", "Europe/Zurich")), MOMENT),
+        ("timestamp", pa.array([MOMENT], pa.timestamp("s", "UTC")), MOMENT),
+    ],
+)
+def test_a_value_is_taken_where_the_declared_type_has_it(
+    type_name: str, given: pa.Array, value: object
+) -> None:
+    assert as_declared(type_name, given) == [value]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "given"),
+    [
+        ("int", pa.array([2**31], pa.int64())),
+        ("int", pa.array([1.5])),
+        ("int", pa.array(["1"])),
+        ("string", pa.array([1])),
+        ("float", pa.array([0.1])),
+        ("double", pa.array([2**53 + 1])),
+        ("decimal(10,2)", pa.array([Decimal("1.505")])),
+        ("timestamp", pa.array([1], pa.timestamp("ns", "UTC"))),
+        ("timestamp", pa.array([1], pa.timestamp("us"))),
+        ("boolean", pa.array([1])),
+    ],
+)
+def test_a_value_that_the_declared_type_has_not_is_an_error(type_name: str, given: pa.Array) -> None:
+    with pytest.raises(SourceError, match=r"gave the column v as .*: it is declared as "):
+        as_declared(type_name, given)
+
+
 def raised(error: BaseException) -> Callable[[Sequence[str]], Any]:
     def answer(_: Sequence[str]) -> Any:
         raise error
@@ -151,6 +225,6 @@ def test_the_cause_of_an_error_is_kept() -> None:
 
 def test_an_adapter_gives_asynchronous_generators() -> None:
     source = Foreign(lambda columns: Page(batch(columns)))
-    source.scan = lambda *_, **__: iter(())  # type: ignore[method-assign,assignment,return-value]
+    source.scan = lambda *_, **__: iter(())  # type: ignore[method-assign,assignment]
     with pytest.raises(SourceError, match="gave tuple_iterator, not an asynchronous generator"):
         asked(source, SCAN, on_source_error="fail")

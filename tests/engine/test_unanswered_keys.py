@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from aiohttp import web
 
+from fff.access.checked import CheckedSource
 from fff.access.disk.policy import RowCache
+from fff.catalog import KeyColumn, Keys, LookupMethod, Page, Table
+from fff.schema import Field, schema_of
+from fff.stats import AccessMeter
 from tests.engine.duck import over_duck
 from tests.engine.site import Row, Site, federated, run
 from tests.web.serving import Serve
@@ -123,6 +129,56 @@ async def test_keys_without_rows_are_none_where_other_keys_come_with_right_rows(
     assert (rows, outcome.missing) == ([("a", 0), ("b", 1), ("b", 2)], ())
     assert {"/some?k=p%2Cq", "/some?k=q%2Cp"} & site.asked.keys(), "they are asked for again"
     assert site.asked.total() <= 2 + 1 + 4, "with the scan and what is asked of any new batch"
+
+
+class Beside:
+    """Answers with a row of each key and one of another key: none of those that begin with p, unless asked for alone."""
+
+    name = "s"
+    table = Table(
+        "s",
+        "t",
+        (Field.of("k", "string"),),
+        key_columns=(KeyColumn("k", "required"),),
+        lookups=(LookupMethod("l", ("k",), 5),),
+    )
+    tables = (table,)
+    scan: Any = None
+
+    def __init__(self, *, knows: bool) -> None:
+        self.knows = knows
+        self.asked = 0
+
+    async def lookup(
+        self, table: Table, method: LookupMethod, columns: Sequence[str], keys: Keys, *, meter: AccessMeter
+    ) -> AsyncGenerator[Page]:
+        self.asked += 1
+        alone = len(keys) == 1
+        has_rows = [key for (key,) in keys if not str(key).startswith("p") or (alone and self.knows)]
+        yield Page(pa.record_batch({"k": has_rows if alone else [*has_rows, "z"]}, schema_of(table.columns)))
+
+    async def close(self) -> None: ...
+
+    async def looked_up(self, batches: int) -> list[str]:
+        source, found = CheckedSource(self.table, self), []
+        for batch in range(batches):
+            keys = [(key,) for key in ("a", "b", f"p{batch}")]
+            pages = source.lookup(self.table, self.table.lookups[0], ["k"], keys, meter=AccessMeter())
+            async for page in pages:
+                assert page.truncated is None
+                found += page.rows.column("k").to_pylist()
+        return found
+
+
+async def test_unknown_keys_beside_rows_of_others_are_asked_for_again_ever_more_seldom() -> None:
+    source = Beside(knows=False)
+    assert set(await source.looked_up(40)) == {"a", "b", "z"}
+    assert source.asked == 40 + 7, "of the batches 0, 1, 2, 4, 8, 16 and 32"
+
+
+async def test_keys_left_out_beside_rows_of_others_are_asked_for_each_time() -> None:
+    source = Beside(knows=True)
+    assert {*await source.looked_up(20)} == {"a", "b", "z", *(f"p{batch}" for batch in range(20))}
 
 
 async def test_a_source_that_does_not_look_at_case_is_asked_no_more_for_it(

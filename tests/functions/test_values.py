@@ -10,12 +10,30 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from fff.functions import values
 from fff.functions.values import array_of
 from fff.schema import arrow_type
 
 LATE = dt.datetime.fromisoformat("2024-01-01T23:30")
 ELSEWHERE = LATE.replace(tzinfo=dt.timezone(dt.timedelta(hours=5)))
 DAY = LATE.date()
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("bigint", [1, None]),
+        ("double", [0.5, None]),
+        ("boolean", [True, None]),
+        ("string", ["a", None]),
+        ("date", [DAY, None]),
+    ],
+)
+def test_values_of_one_type_that_arrow_keeps_are_not_looked_at_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, kind: str, found: list[object]
+) -> None:
+    monkeypatch.setattr(values, "_same", None)
+    assert array_of(found, arrow_type(kind)).to_pylist() == found
 
 
 @pytest.mark.parametrize(

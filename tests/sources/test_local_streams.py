@@ -257,6 +257,26 @@ async def test_documents_and_lines_of_json_are_told_apart_however_they_come(
 
 
 @pytest.mark.parametrize(
+    ("body", "is_whole"),
+    [
+        (b'[{"a": 1}' + b', {"a": 1}' * 500_000 + b"]", False),
+        (b'\xef\xbb\xbf\n [{"a": 1}' + b', {"a": 1}' * 500_000 + b"]", False),
+        (b'{"a": "' + b"x" * 5_000_000 + b'"}\n{"a": 2}\n', True),
+        (b"column," * 700_000 + b"last\n1", True),
+    ],
+    ids=["array", "marked", "lines", "csv"],
+)
+def test_a_file_is_looked_at_no_further_than_tells_what_it_is(
+    tmp_path: Path, body: bytes, is_whole: bool
+) -> None:
+    (tmp_path / "a").write_bytes(body)
+    start = local.LocalFiles("f", "t", local.LARGEST).start(str(tmp_path / "a"))
+    assert (b"\n" in start[10:]) == is_whole
+    assert is_whole or len(start) < 3_000_000
+    assert local.form_of(start) == local.form_of(body)
+
+
+@pytest.mark.parametrize(
     ("piped", "said"), [(b"", "nothing is piped in"), (b"[1]", "holds nothing to tell columns from")]
 )
 async def test_what_is_piped_in_and_has_no_columns_is_not_taken_for_nothing(

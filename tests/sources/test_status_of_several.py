@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection
 import pytest
 from aiohttp import web
 
+from fff.catalog import Prompt
+from fff.errors import SourceError
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
 
@@ -104,3 +106,50 @@ async def test_keys_are_asked_for_one_by_one_while_none_is_known(serve: Serve, r
     assert await reader.lookup("t", "w", "x", "y", "z") == []
     assert [asked.query["k"] for asked in server.asked] == ["w,x,y,z", "w", "x", "y", "z"]
     assert [row["k"] for row in await reader.lookup("t", "x", "y", "d", "z")] == ["d"]
+
+
+@pytest.mark.parametrize("how", [STATUS, WORD])
+async def test_a_status_is_believed_after_a_hundred_keys_that_have_no_rows_alone(
+    serve: Serve, read: Read, how: str
+) -> None:
+    """And one key of a batch is asked for alone now and then: here of the first, second, fourth and eighth."""
+    server, reader = await over(serve, read, all_unknown, {"a"}, size=50, how=how)
+    assert await reader.lookup("t", *(f"x{number}" for number in range(600))) == []
+    assert (len(server.asked), reader.truncated) == (12 + 100 + 4, [])
+
+
+async def test_a_key_with_rows_among_those_that_a_status_was_believed_of_is_an_error(
+    serve: Serve, read: Read
+) -> None:
+    known: set[str] = set()
+    _, reader = await over(serve, read, any_unknown, known, size=50)
+    assert await reader.lookup("t", *(f"x{number}" for number in range(100))) == []
+    known |= {f"k{number}" for number in range(49)}
+    with pytest.raises(SourceError, match="answered by a status, and one of them has rows"):
+        await reader.lookup("t", *known, "x0")
+
+
+@pytest.mark.parametrize("prompt", [False, True])
+async def test_a_key_that_was_asked_for_alone_tells_whom_a_status_speaks_for(
+    serve: Serve, read: Read, *, prompt: bool
+) -> None:
+    server, reader = await over(serve, read, all_unknown, {"a"}, size=50)
+    if prompt:
+        (table,) = reader.catalog.find(["t"])
+        source = reader.catalog.adapter_of(table)
+        assert isinstance(source, Prompt)
+        await source.answer(table, table.lookups[0], ["k", "n"], [("a",)], meter=reader.meter)
+    else:
+        assert len(await reader.lookup("t", "a")) == 1
+    assert await reader.lookup("t", *(f"x{number}" for number in range(100))) == []
+    assert len(server.asked) == 1 + 2 + 1
+
+
+async def test_no_row_is_lost_beside_an_unknown_key_once_another_has_rows_alone(
+    serve: Serve, read: Read
+) -> None:
+    known = {f"k{number}" for number in range(9)}
+    _, reader = await over(serve, read, any_unknown, known, size=50)
+    assert await reader.lookup("t", *(f"x{number}" for number in range(100))) == []
+    assert len(await reader.lookup("t", "k0")) == 1
+    assert len(await reader.lookup("t", "x0", *sorted(known)[1:])) == 8

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from aiohttp import web
 
@@ -17,6 +18,7 @@ from fff.web.types import Response
 from fff_sources.files import kinds, local
 from fff_sources.http.response import infer, streaming
 from fff_sources.http.response.json import Raw
+from fff_sources.http.response.text import cell_types
 from fff_sources.http.response.text.csv_text import charset_of
 from tests.sources.arriving import dribbling
 from tests.sources.discovering import types
@@ -291,6 +293,43 @@ async def test_a_later_cell_that_would_lose_something_is_a_bad_record(
     assert found[3]["c"] == found[0]["c"]
     reader = read(web_files(url, ["1.csv", "2.csv"], ", columns: {c: string, n: int}"))
     assert [row["c"] for row in await reader.scan("t")] == [first, None, later, first]
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "strange"),
+    [
+        (pa.float64(), ["1.5", None, "0.30000000000000005", "x", "1e400", "-Infinity", "1e-400", "0.10"], [2, 3, 4, 6]),
+        (pa.int64(), ["1", "9223372036854775808", None, "007", "9223372036854775807"], [1, 3]),
+        (pa.date32(), ["2024-02-29", "2023-02-29", None, "2024-02-30", "today"], [1, 3, 4]),
+        (pa.bool_(), ["true", "yes", None], [1]),
+    ],
+)  # fmt: skip
+def test_the_cells_that_a_type_would_change_are_found_one_by_one(
+    kind: pa.DataType, cells: list[str | None], strange: list[int]
+) -> None:
+    assert cell_types.strangers(pa.array(cells), kind) == strange
+    assert cell_types.strangers(pa.array([*cells, *cells]), kind) == [
+        *strange,
+        *(len(cells) + row for row in strange),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "lossy"),
+    [(pa.float64(), "1.5", "0.30000000000000005"), (pa.date32(), "2024-02-29", "2023-02-29")],
+)
+def test_one_lossy_cell_among_many_has_few_of_them_read_again(
+    monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, text: str, lossy: str
+) -> None:
+    hold, held = cell_types._hold, []
+
+    def noted(values: pa.Array, kind: str) -> bool:
+        held.append(len(values))
+        return hold(values, kind)
+
+    monkeypatch.setattr(cell_types, "_hold", noted)
+    assert cell_types.strangers(pa.array([text] * 999 + [lossy]), kind) == [999]
+    assert len(held) <= 24
 
 
 async def test_a_file_that_has_changed_since_loses_nothing(tmp_path: Path) -> None:

@@ -179,12 +179,21 @@ class LocalFiles:
         return body.getvalue()
 
     def start(self, path: str) -> bytes:
-        """How a file begins, unpacked, the first line as a whole. Raises SourceError."""
-        start, has_line = io.BytesIO(), False
+        """How a file begins, unpacked, the first line as a whole but for an array of JSON. Raises SourceError.
+
+        A header may be long, and only behind its first line is an object told from lines of them.
+        """
+        start = io.BytesIO()
         with contextlib.closing(self._parts(path)) as parts:
-            while (start.tell() < _STARTS or not has_line) and (part := next(parts, b"")):
+            while start.tell() < _STARTS and (part := next(parts, b"")):
                 start.write(part)
-                has_line = has_line or b"\n" in part
+            begin = start.getvalue()
+            if b"\n" in begin or form_of(begin) == "json":
+                return begin
+            for part in parts:
+                start.write(part)
+                if b"\n" in part:
+                    break
         return start.getvalue()
 
     def _parts(self, path: str) -> Generator[bytes]:
@@ -270,7 +279,7 @@ def form_of(body: bytes) -> str:
     """What a text without a name is: parquet, arrow, json, ndjson, or else csv."""
     if body.startswith((PARQUET, ARROW_FILE, ARROW_STREAM)):
         return "parquet"
-    start = decoded(body).lstrip()[:1]
+    start = decoded(body.lstrip()[:_LOOKED_AT]).lstrip()[:1]
     if start == "[":
         return "json"
     return "ndjson" if start == "{" else "csv"

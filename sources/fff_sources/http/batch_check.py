@@ -16,7 +16,8 @@ method and no more:
 A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
 request with a key that has no rows has brought rows of another; where a key with rows is known, one more
 request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
-rows.
+rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
+batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ Pages: TypeAlias = AsyncGenerator[Page]
 _EMPTY_CHECKS = 3  # answers without any row that are checked; a source may well have nothing for many keys
 _SAMPLES = 3  # times that keys without rows are asked for again
 _SHIFTS = 4  # keys with rows, at most, before or behind those without when they are asked for again
+_ALONE = 100  # keys without rows that are asked for alone before a status is believed
 _JUMP = 0.25  # by which the share of keys without rows has risen
 _ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
 
@@ -102,6 +104,10 @@ class BatchTrust:
         self._strays = False  # rows of other keys came, the last time that some were asked for again
         self._known: Key | None = None  # has rows
         self._speaks_for_all: bool | None = None  # a status in place of rows
+        self._alone = 0  # keys that a status answered with others, and that have no rows alone either
+        self._believed = (
+            0  # batches that a status answered, nobody having found out whether it speaks for all
+        )
         self._one_at_a_time = asyncio.Lock()
 
     async def watched(self, reading: Reading, asked: Keys, ask: Ask, apart: Ask) -> Pages:
@@ -120,38 +126,73 @@ class BatchTrust:
         if not readable:
             return
         async with self._one_at_a_time:
-            if self._refused is None and not reading.bare:
-                await self._judge(asked, answer, ask)
+            if self._refused is None:
+                await self._judge_status(asked, ask) if reading.bare else await self._judge(
+                    asked, answer, ask
+                )
             if self._refused is not None:
                 message, hint = self._refused
                 raise SourceError(message, source=self._source, table=self._table, hint=hint)
-            if reading.bare and self._speaks_for_all is None:
-                await self._find_out(asked, ask)
         if reading.bare and not self._speaks_for_all:
             async with contextlib.aclosing(self._parts(asked, apart)) as pages:
                 async for page in pages:
                     yield page
 
-    async def _find_out(self, asked: Keys, ask: Ask) -> None:
+    def note(self, key: Key, page: Page) -> None:
+        """A page of the answer to a key alone; where it has rows, others can be asked for beside it."""
+        if self._known is None and set(self._columns) <= set(page.rows.schema.names):
+            answer = _KeyedAnswer()
+            answer.add(page.rows, self._columns)
+            self._known = key if key in answer.rows else None
+
+    async def alone(self, key: Key, pages: Pages) -> Pages:
+        """The answer to a key that is asked for alone."""
+        async with contextlib.aclosing(pages):
+            async for page in pages:
+                self.note(key, page)
+                yield page
+
+    async def _judge_status(self, asked: Keys, ask: Ask) -> None:
         """Whether a status speaks for all keys, where one of them can be asked for beside one that has rows."""
-        known, other = self._known, asked[0]
-        if known is None or known in asked or known[: self._shared] != other[: self._shared]:
+        if self._speaks_for_all is not None:
             return
-        counts = await self._row_counts([known, other], ask)
-        if other in counts:
-            self._speaks_for_all = False
-        elif known in counts and not self._strays:
-            self._speaks_for_all = True
+        known, other = self._known, asked[0]
+        if known is not None and known not in asked and known[: self._shared] == other[: self._shared]:
+            counts = await self._row_counts([known, other], ask)
+            if other in counts:
+                self._speaks_for_one(asked)
+            elif known not in counts and known in await self._row_counts([known], ask):
+                self._speaks_for_one(asked)  # its rows are lost beside a key without any
+            elif known in counts and not self._strays:
+                self._speaks_for_all = True
+        if self._speaks_for_all is None and self._alone >= _ALONE:
+            self._believed += 1
+            is_due = self._believed.bit_count() == 1
+            if is_due and await self._row_counts([asked[len(asked) // 2]], ask):
+                self._speaks_for_one(asked)
+
+    def _speaks_for_one(self, asked: Keys) -> None:
+        """Rows came of a key that a status had answered with others: those of earlier batches may be lost."""
+        self._speaks_for_all = False
+        if self._believed:
+            message = f"a request for {len(asked)} keys is answered by a status, and one of them has rows"
+            self._refuse(f"{message}, as others before may have had", 1)
 
     async def _parts(self, asked: Keys, apart: Ask) -> Pages:
         """The answers to fewer keys of a request than that which a status answered."""
         while asked and not self._speaks_for_all:
-            size = 1 if self._speaks_for_all is None else (len(asked) + 1) // 2
+            undecided = self._speaks_for_all is None
+            if undecided and self._alone >= _ALONE:
+                return
+            size, has_rows = 1 if undecided else (len(asked) + 1) // 2, False
             async with contextlib.aclosing(apart(asked[:size])) as pages:
                 async for page in pages:
-                    if len(page.rows):
-                        self._speaks_for_all = False
+                    has_rows = has_rows or len(page.rows) > 0
                     yield page
+            if has_rows:
+                self._speaks_for_one(asked)
+            elif undecided:
+                self._alone += 1
             asked = asked[size:]
 
     async def _judge(self, asked: Keys, answer: _KeyedAnswer, ask: Ask) -> None:

@@ -253,7 +253,19 @@ class HttpSource:
         apart = access.variants or access.words is not None or table.function
         if apart or len(sent) > 1 or not is_plain(access, sent[0]):
             return (), self.lookup(table, method, columns, keys, meter=meter)
-        return await self.http.reading(planned, method.name, access, columns, sent, meter=meter).answer()
+        reading = self.http.reading(planned, method.name, access, columns, sent, meter=meter)
+        pages, rest = await reading.answer()
+        if method.batch_size > 1:
+            trust = self._trust(table, method, access)
+            for page in pages:
+                trust.note(sent[0], page)
+        return pages, rest
+
+    def _trust(self, table: Table, method: LookupMethod, access: HttpAccess) -> BatchTrust:
+        is_list, place = access.words is not None, (table.name, method.name)
+        return self._trusts.get(place) or self._trusts.setdefault(
+            place, BatchTrust(self.name, table.name, access.keys, is_list=is_list, shared=access.shared)
+        )
 
     async def _looked_up(
         self,
@@ -282,12 +294,11 @@ class HttpSource:
             yield unanswered("an empty key cannot be put into the path", out.never)
 
         def answer(batch: Keys) -> AsyncGenerator[Page]:
-            if len(batch) == 1:
+            if method.batch_size == 1:
                 return read(batch)
-            is_list, place = access.words is not None, (table.name, method.name)
-            trust = self._trusts.get(place) or self._trusts.setdefault(
-                place, BatchTrust(self.name, table.name, access.keys, is_list=is_list, shared=access.shared)
-            )
+            trust = self._trust(table, method, access)
+            if len(batch) == 1:
+                return trust.alone(batch[0], read(batch))
             reading = http.reading(planned, method.name, access, columns, batch, meter=meter)
             return trust.watched(reading, batch, lambda some: read(some, access.keys), answer)
 

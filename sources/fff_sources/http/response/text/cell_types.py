@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.schema import ArrowType, spark_type
-from fff_sources.http.response.values import is_beyond
 
 Array: TypeAlias = pa.Array
 
@@ -53,12 +52,9 @@ def strangers(cells: Array, arrow: ArrowType) -> list[int]:
     if kind not in _PATTERNS or all_are(cells.drop_null(), kind):
         return []
     alike = _look_like(cells, kind)
-    all_hold = _hold(cells.filter(alike), kind)
-    return [
-        row
-        for row, (is_alike, text) in enumerate(zip(alike.to_pylist(), cells.to_pylist(), strict=True))
-        if is_alike is False or (is_alike and not all_hold and not _hold(pa.array([text]), kind))
-    ]
+    places = pc.indices_nonzero(alike)
+    lost = places.take(_lossy(cells.take(places), kind))
+    return sorted(pc.indices_nonzero(pc.invert(alike)).to_pylist() + lost.to_pylist())
 
 
 def _look_like(values: Array, kind: str) -> Array:
@@ -68,7 +64,7 @@ def _look_like(values: Array, kind: str) -> Array:
 def _hold(values: Array, kind: str) -> bool:
     """Whether there are the values that texts look like: no 31st of February, no number beyond what holds it."""
     if kind == "double":
-        return _all_same(values)
+        return not len(_other_numbers(values))
     try:
         pc.cast(values, _CASTS.get(kind, pa.string()))
     except pa.ArrowInvalid:
@@ -76,19 +72,34 @@ def _hold(values: Array, kind: str) -> bool:
     return True
 
 
-def _all_same(numbers: Array) -> bool:
-    """Whether the shortest texts of the doubles that these numbers become have the same digits.
+def _lossy(values: Array, kind: str) -> Array:
+    """Where texts that look like a type have no value of it."""
+    return _other_numbers(values) if kind == "double" else pa.array(_not_held(values, kind, 0), pa.uint64())
 
-    Then they are the same numbers: the texts of a double are as large as it is.
+
+def _not_held(values: Array, kind: str, start: int) -> list[int]:
+    """By halves: mostly few are none, and of the others many are read at once."""
+    if _hold(values, kind):
+        return []
+    half = len(values) // 2
+    if not half:
+        return [start]
+    return _not_held(values[:half], kind, start) + _not_held(values[half:], kind, start + half)
+
+
+def _other_numbers(numbers: Array) -> Array:
+    """Where the shortest text of the double that a number becomes has other digits.
+
+    Else it is the same number: the text of a double is as large as it is.
     """
     doubles = pc.cast(numbers, pa.float64())
-    if is_beyond(doubles, numbers):
-        return False
-    in_doubt = pc.or_(pc.greater(pc.binary_length(numbers), _SHORT), pc.less(pc.abs(doubles), _SMALL))
-    numbers, written = numbers.filter(in_doubt), pc.cast(doubles.filter(in_doubt), pa.string())
+    is_odd = pc.or_(pc.less(pc.abs(doubles), _SMALL), pc.is_inf(doubles))
+    places = pc.indices_nonzero(pc.or_(pc.greater(pc.binary_length(numbers), _SHORT), is_odd))
+    numbers, written = numbers.take(places), pc.cast(doubles.take(places), pa.string())
     other = pc.not_equal(numbers, written)  # 0.10 and 1E5, too, which are 0.1 and 100000
-    same = pc.equal(_digits(numbers.filter(other)), _digits(written.filter(other)))
-    return pc.all(same).as_py() is not False
+    places, numbers, written = places.filter(other), numbers.filter(other), written.filter(other)
+    differ = pc.not_equal(_digits(numbers), _digits(written))
+    return places.filter(pc.and_(differ, pc.match_substring_regex(numbers, r"\d")))  # Infinity is inf
 
 
 def _digits(numbers: Array) -> Array:
