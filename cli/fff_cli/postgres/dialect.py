@@ -54,7 +54,7 @@ _NO_CALLS = frozenset({
     "all", "and", "any", "as", "between", "by", "case", "distinct", "else", "from", "having", "ilike", "in", "is",
     "like", "not", "on", "or", "select", "some", "then", "using", "when", "where",
 })  # fmt: skip
-#: Of what stands between a call and its end how many words there are: `OVER (`, `WITHIN GROUP (`, `IGNORE NULLS`.
+#: Words behind a call, and how many go together: `OVER (`, `WITHIN GROUP (`, `IGNORE NULLS`.
 _BEHIND = {"filter": 1, "over": 1, "group": 2, "nulls": 2}
 #: Literals and types of several pieces, where a text is `'`; and numbers, each digit of which is a piece.
 _AS_ONE = re.compile(
