@@ -13,7 +13,6 @@ import pytest
 from psycopg import pq
 from psycopg.generators import execute
 
-from fff.errors import QueryError
 from fff_cli.postgres.dialect import Written, asks_the_catalog, listed, translated
 from fff_cli.postgres.error_codes import CodedError
 from fff_cli.postgres.parameters import cast_kinds, parameter
@@ -249,6 +248,28 @@ def test_how_arrays_are_read():
         ("(SELECT 1)::varchar(2), $1::character(1)", "left((SELECT 1)::string, 2), left(:p_1::string, 1)"),
         ("(1)::varchar(2) AS x", "left((1)::string, 2) AS x"),
         ("x::double precision, CAST(y AS character  varying (3))", "x::double, left(CAST(y AS string), 3)"),
+        ("date '2020-01-01'::varchar(4)", "left(date '2020-01-01'::string, 4)"),
+        ("a = INTERVAL '1 day'::varchar(9)", "a = left(INTERVAL '1 day'::string, 9)"),
+        ("interval '1-2' year to month::varchar(9)", "left(interval '1-2' year to month::string, 9)"),
+        ("a LIKE 'b c'::varchar(9)", "a LIKE left('b c'::string, 9)"),
+        ("i::double  precision::varchar(9)", "left(i::double::string, 9)"),
+        ("i::character varying (5)::varchar(9)", "left(left(i::string, 5)::string, 9)"),
+        ("1 + 1.5e-3::varchar(2), .5::varchar(2)", "1 + left(1.5e-3::string, 2), left(.5::string, 2)"),
+        ("a + sum(i) OVER (ORDER BY a)::varchar(9)", "a + left(sum(i) OVER (ORDER BY a)::string, 9)"),
+        ("sum(i) over w::text::varchar(9)", "left(sum(i) over w::string::string, 9)"),
+        (
+            "max(b) FILTER (WHERE a) OVER ()::varchar(3)",
+            "left(max(b) FILTER (WHERE a) OVER ()::string, 3)",
+        ),
+        (
+            "mode() WITHIN GROUP (ORDER BY a)::varchar(3)",
+            "left(mode() WITHIN GROUP (ORDER BY a)::string, 3)",
+        ),
+        (
+            "a || CASE WHEN a THEN CASE b WHEN 1 THEN 2 END END::varchar(3)",
+            "a || left(CASE WHEN a THEN CASE b WHEN 1 THEN 2 END END::string, 3)",
+        ),
+        ("t.end::varchar(3), filter::varchar(3)", "left(t.end::string, 3), left(filter::string, 3)"),
         ("x::timestamp with time zone, y::character varying[]", "x::timestamp, y::array<string>"),
         (
             "x::timestamp without time zone, y::uuid, z::char",
@@ -258,14 +279,6 @@ def test_how_arrays_are_read():
 )
 def test_what_postgresql_writes_otherwise(written, spark):
     assert translated(written).sql == spark
-
-
-@pytest.mark.parametrize(
-    "written", ["CASE WHEN a THEN b END::varchar(3)", "max(b) FILTER (WHERE a)::varchar(3)"]
-)
-def test_what_has_no_brackets_is_not_cut_to_a_length_in_half(written):
-    with pytest.raises(QueryError, match="needs brackets"):
-        translated(f"SELECT {written} FROM t")
 
 
 async def test_numbers_and_texts_are_cast_as_postgresql_casts_them(publish):

@@ -153,6 +153,31 @@ def test_computed_constants_bind_keys(condition: str, keys: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "keys"),
+    [
+        ("left(k, 3) = 'ab'", ["ab"]),
+        ("'ab' <=> left(CAST(k AS string), 3)", ["ab"]),
+        ("left(left(k, 5), 3) IN ('é€', '', NULL)", ["é€", ""]),
+        ("left(k, 3) = :p", ["ab"]),
+        ("left(k, 2) = 'ab'", None),
+        ("left(k, 3) IN ('a', 'abc')", None),
+        ("left(k, n) = 'ab'", None),
+        ("left(k, NULL) = 'ab'", None),
+        ("left(k, 9) COLLATE UTF8_LCASE = 'ab'", None),
+        ("left(k COLLATE UTF8_LCASE, 9) = 'ab'", None),
+    ],
+)
+def test_a_text_cut_to_more_than_a_constant_has_is_held_to_it(
+    condition: str, keys: list[object] | None
+) -> None:
+    readable = catalog(table("lab.t", "k string, n int", scans=1))
+    sql = f"SELECT n FROM t WHERE {condition}"
+    (conjunct,) = prepare(sql, readable, {"p": "ab"} if ":p" in condition else {}).only_block.conjuncts
+    held = pinned(conjunct.expr) if conjunct.expr else None
+    assert (list(held[1]) if held else None) == keys
+
+
+@pytest.mark.parametrize(
     "text", ["NULL = NULL", "NULL <=> NULL", "NULL IN (NULL)", "i IN (NULL)", "NULL > i"]
 )
 def test_nulls_alone_are_compared(text: str) -> None:

@@ -49,12 +49,19 @@ _LONG_TYPES = {
 _LENGTH = re.compile(
     r"((?:varchar|bpchar|char(?:acter(?:\s+varying)?)?)\s*\(\s*(\d+)\s*\))(?!\s*\[)(\s*\))?", re.IGNORECASE
 )
-#: Words before a bracket that call nothing, and those with which what is cast does not begin.
+#: Words before a bracket that call nothing.
 _NO_CALLS = frozenset({
     "all", "and", "any", "as", "between", "by", "case", "distinct", "else", "from", "having", "ilike", "in", "is",
     "like", "not", "on", "or", "select", "some", "then", "using", "when", "where",
 })  # fmt: skip
-_BEHIND = frozenset({"end", "filter", "group", "over"})
+#: Words behind a call, and how many go together: `OVER (`, `WITHIN GROUP (`, `IGNORE NULLS`.
+_BEHIND = {"filter": 1, "over": 1, "group": 2, "nulls": 2}
+#: Literals and types of several pieces, where a text is `'`; and numbers, each digit of which is a piece.
+_AS_ONE = re.compile(
+    r"(?<!\S)(?:(?:date|time|timestamp(?:_[ln]tz)?|interval|x) '|interval ' \w+(?: to \w+)?"
+    r"|timestamp without time zone|" + "|".join(map(" ".join, _LONG_TYPES)) + r")\Z"
+)
+_NUMBER = re.compile(r"(?<![\w.$])(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d+)?\Z", re.IGNORECASE)
 #: What only PostgreSQL's own tables answer, and its own functions, whose names may be columns elsewhere.
 _CATALOG = re.compile(
     r"pg_\w+|information_schema|current_(schema|database|catalog|role)|reg(class|type)", re.IGNORECASE
@@ -270,7 +277,7 @@ class _Translation:
         return next(behind, len(self._tokens)), f"string{')' * (cast >= 0)}, {found[2]})"
 
     def _operand(self, at: int) -> int:
-        """The piece with which that begins which is cast to the type at a place. Raises QueryError."""
+        """The piece with which that begins which is cast to the type at a place."""
         whole = [-1, *(one for one in range(at) if self._tokens[one].kind not in ("space", "comment"))]
         texts = ["", *(self._tokens[one].text.lower() for one in whole[1:])]
         place = len(whole) - 2  # before the `::`
@@ -279,21 +286,32 @@ class _Translation:
                 place = _opening(texts, place)
                 named = place > 1 and self._tokens[whole[place - 1]].kind in ("word", "name")
                 place -= last == "]" or (named and texts[place - 1] not in _NO_CALLS)
-            if texts[place] in _BEHIND:
-                kind = self._tokens[at]
-                raise QueryError(
-                    "what is cast to a text of a length needs brackets",
-                    sql=self._sql,
-                    span=Span(kind.start, kind.start + len(kind.text)),
-                    hint="(CASE … END)::varchar(3)",
-                )
+            words = 2 if texts[place - 1] == "over" else _BEHIND.get(texts[place], 0)
+            if words and texts[max(place - words, 0)] == ")":
+                place -= words
+                continue
+            place = self._begin(whole, texts, place)
             if texts[place - 1] in (".", "::"):
                 place -= 2
-            elif texts[place - 1].isdecimal() and texts[place].isdecimal():  # each digit is a piece
-                place -= 1
             elif last != "]" or texts[place] not in (")", "]"):
                 break
         return whole[max(place, 0)]
+
+    def _begin(self, whole: Sequence[int], texts: Sequence[str], place: int) -> int:
+        """Where the number, the literal, the type or the CASE begins that ends at a place."""
+        if texts[place] == "end" and texts[place - 1] != ".":
+            return _opening(texts, place, ("case",), ("end",)) or place
+        token = self._tokens[whole[place]]
+        if number := _NUMBER.search(self._sql, 0, token.start + len(token.text)):
+            return next(
+                one for one in range(place + 1) if one and self._tokens[whole[one]].start == number.start()
+            )
+        before = range(max(place - 4, 1), place + 1)
+        as_one = _AS_ONE.search(" ".join("'" if self._is_text(whole[one]) else texts[one] for one in before))
+        return place - as_one[0].count(" ") if as_one else place
+
+    def _is_text(self, at: int) -> bool:
+        return self._tokens[at].kind in ("text", "escaped", "dollar")
 
     def _several(self, at: int) -> tuple[int, str] | None:
         """What takes several pieces, where there it begins, and where it ends."""
@@ -369,11 +387,13 @@ class _Translation:
         return (ahead[last - 1][0] + 1, written) if found else None
 
 
-def _opening(texts: Sequence[str], place: int) -> int:
-    """Where the bracket opens that closes at a place."""
+def _opening(
+    texts: Sequence[str], place: int, opens: Sequence[str] = ("(", "["), closes: Sequence[str] = (")", "]")
+) -> int:
+    """Where the bracket opens that closes at a place; 0 if nowhere."""
     depth = 0
     while place > 0:
-        depth += (texts[place] in (")", "]")) - (texts[place] in ("(", "["))
+        depth += (texts[place] in closes) - (texts[place] in opens)
         if not depth:
             break
         place -= 1

@@ -245,8 +245,17 @@ class Translator(Struct, frozen=True):
         return And(tuple(equal))
 
     def _uncast(self, expr: Compare | InList) -> Expr:
-        """A comparison of a column as another type with constants, as one in its own type, where that says the same."""
+        """A comparison of a column as another type with constants, as one in its own type, where that says the same.
+
+        So of a text cut to a length with constants that are shorter: the whole text compares with them as its start does.
+        """
         match expr:
+            case Compare(left=FunctionCall(name="left") as cut, right=Literal(value=one)) if _above(
+                cut, [one]
+            ):
+                return self._uncast(replace(expr, left=cut.args[0]))
+            case InList(item=FunctionCall(name="left") as cut, values=values) if _above(cut, values):
+                return self._uncast(replace(expr, item=cut.args[0]))
             case Compare(
                 op=op,
                 left=FunctionCall(name="cast", args=(Column() as column,), fails=False),
@@ -297,6 +306,12 @@ class Translator(Struct, frozen=True):
         """Of a column, or of a variable of a lambda."""
         variable = next((one for one in self.variables.values() if one.expr == column), None)
         return self.scope.field(column).arrow if variable is None else variable.type
+
+
+def _above(cut: FunctionCall, values: Sequence[object]) -> bool:
+    """Whether the length to which `left` cuts is known, and above those of all texts."""
+    length = cut.args[1].value if isinstance(cut.args[1], Literal) else None
+    return isinstance(length, int) and all(value is None or len(str(value)) < length for value in values)
 
 
 def _alike(values: Sequence[Typed]) -> tuple[list[Typed], ArrowType]:
