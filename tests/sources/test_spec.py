@@ -149,6 +149,9 @@ def test_one_round_finds_what_is_wrong_behind_what_is_wrong(tmp_path: Path) -> N
     ]
 
 
+INSTEAD = "leave it out; on_response tells by what the answer says, as {path: error, action: empty}"
+
+
 @pytest.mark.parametrize(
     ("endpoint", "base_url", "key", "what"),
     [
@@ -241,8 +244,7 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             (
                 f"{{scan: {{endpoint: c}}, on_status: [{{status_code: {code}, action: empty}}]}}",
                 "tables.crime.on_status[0].status_code",
-                f"HTTP {code} never means that there are no rows: leave it out; "
-                "on_response tells by what the answer says, as {path: error, action: empty}",
+                f"HTTP {code} never means that there are no rows: {INSTEAD}",
             )
             for code in (100, 200, 206, 401, 429, 503)
         ),
