@@ -125,12 +125,15 @@ def _refuse_other_marks(text: str, tokens: Sequence[Token]) -> None:
         ):
             continue
         raise QueryError(f'syntax error at "{written}"', sql=text, span=token_span(token), hint=hint)
-    between = zip(
-        [-1, *(one.end for one in tokens)], [*(one.start for one in tokens), len(text)], strict=True
-    )
-    for end, start in between if "{#" in text or "/*+" in text else ():
+    if "{#" not in text and "/*+" not in text:
+        return
+    starts = [*(one.start for one in tokens), len(text)]
+    for before, end, start in zip(
+        [None, *tokens], [-1, *(one.end for one in tokens)], starts, strict=True
+    ):
+        hinted = before is not None and before.token_type is TokenType.HINT
         for found in _BETWEEN.finditer(text, end + 1, start):
-            if found[1]:
+            if found[1] and not (hinted and found[1] == "/*+"):
                 message = f'syntax error at "{found[1]}"'
                 raise QueryError(message, sql=text, span=Span(found.start(), found.end()))
 

@@ -157,7 +157,7 @@ _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
 #: Words that Spark does not have.
 _NO_WORDS = _kinds("XOR GLOB ISNULL NOTNULL RETURNING")
 #: Words of Spark that are names where nothing follows that they begin.
-_WORDS_OR_NAMES = _kinds("QUALIFY FOR INTO ASOF WINDOW CASE ANY SOME VALUES")
+_WORDS_OR_NAMES = _kinds("QUALIFY FOR INTO ASOF WINDOW CASE SOME VALUES")
 #: Those that sqlglot takes for more whatever their kind, unless they are quoted.
 _READ_BY_NAME = _kinds("CASE ANY")
 _BEFORE_COLUMN = _kinds("SELECT COMMA L_PAREN DOT")
@@ -434,6 +434,8 @@ def _is_name(text: str, token: Token, before: TokenType, after: Sequence[TokenTy
         return text[token.start].isalpha()
     if kind is TokenType.WINDOW and after[0] in {TokenType.L_PAREN, TokenType.DOT}:
         return True  # `window(…)` is a function, `window.start` a column that it makes
+    if kind is TokenType.ANY:
+        return after[0] is not TokenType.L_PAREN
     if _is_before_operand(token, before, after):
         return False
     if kind is TokenType.DISTINCT:
