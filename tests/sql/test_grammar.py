@@ -151,7 +151,11 @@ def test_words_name_columns_where_nothing_follows_that_they_begin() -> None:
         "SELECT i FROM q QUALIFY desc = 'a' AND row_number() OVER (ORDER BY i) = 1",
         "SELECT sum(i) OVER desc FROM q WINDOW desc AS (ORDER BY i)",
         "SELECT * FROM (SELECT 1 AS a, 2 AS b) UNPIVOT (v FOR desc IN (a, b))",
-        *("SELECT DISTINCT div(i, 2) FROM q", "SELECT DISTINCT and(b, b) FROM q", "SELECT ALL div(i, 2) FROM q"),
+        *(
+            "SELECT DISTINCT div(i, 2) FROM q",
+            "SELECT DISTINCT and(b, b) FROM q",
+            "SELECT ALL div(i, 2) FROM q",
+        ),
         *("SELECT count(DISTINCT .5) FROM q", "SELECT sum(DISTINCT .5 * i) FROM q", "VALUES .5, .6"),
     ],
 )

@@ -441,7 +441,9 @@ def _is_name(text: str, token: Token, before: TokenType, after: Sequence[TokenTy
     if kind is TokenType.DISTINCT:
         return after[0] in _GOES_ON and before is not TokenType.IS
     named = kind in _WORDS_OR_NAMES or (kind is TokenType.CROSS and before in _BEFORE_COLUMN)
-    return named and after[0] in _GOES_ON | _COMES_AFTER and (kind, after[0]) != (TokenType.CASE, TokenType.WHEN)
+    return (
+        named and after[0] in _GOES_ON | _COMES_AFTER and (kind, after[0]) != (TokenType.CASE, TokenType.WHEN)
+    )
 
 
 def _is_before_operand(token: Token, before: TokenType, after: Sequence[TokenType]) -> bool:
