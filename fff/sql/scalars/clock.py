@@ -109,8 +109,9 @@ def columns_quoted(
     tokens = tokenize(sql)
     bare = {
         at: one
-        for at, (one, after) in enumerate(zip(tokens, [*tokens[1:], None], strict=True))
-        if one.token_type in _COLUMNS_FIRST and (after is None or after.token_type is not TokenType.L_PAREN)
+        for at, one in enumerate(tokens)
+        if one.token_type in _COLUMNS_FIRST
+        and not any(after.token_type is TokenType.L_PAREN for after in tokens[at + 1 : at + 2])
     }
     known = columns() if bare else ()
     named = {at: one for at, one in bare.items() if one.text.lower() in known}
