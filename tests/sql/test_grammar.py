@@ -169,7 +169,7 @@ def test_words_stand_before_columns_called_as_what_would_go_on_behind_a_name(sql
     [
         "SELECT i FROM q ORDER BY case DESC, window ASC, any DESC NULLS LAST",
         "SELECT sum(i) OVER (ORDER BY case DESC ROWS UNBOUNDED PRECEDING) FROM q",
-        "SELECT case DIV 2, distinct DIV 2 AS x, q.window DIV 2 FROM q WHERE qualify AND (b) AND window > 1",
+        "SELECT case DIV 2, distinct DIV 2 AS x, q.window DIV 2 FROM q WHERE NOT qualify AND (b) AND window > 1",
         "SELECT i FROM q WHERE (qualify OR b) AND window DIV (2) = 1 ORDER BY distinct DESC",
     ],
 )
