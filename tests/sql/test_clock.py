@@ -84,6 +84,10 @@ def test_a_bare_word_is_the_column_where_one_is_in_reach(sql: str, read: list[st
         ("SELECT current_date FROM (SELECT 1 AS current_date) q", ["current_date"]),
         ("SELECT current_date + 1 FROM (SELECT i AS current_date FROM r) q", ["(current_date + 1)"]),
         ("SELECT current_date AS current_date FROM r", ["current_date"]),
+        ("WITH q AS (SELECT current_date AS current_date) SELECT q.current_date FROM q", ["current_date"]),
+        ("WITH q AS (SELECT current_date AS current_date) SELECT current_date FROM q", ["current_date"]),
+        ("SELECT q.`current_timestamp` FROM (SELECT now() AS current_timestamp) q", ["current_timestamp"]),
+        ("SELECT i FROM r JOIN (SELECT current_date AS current_date) q ON q.current_date > dt", ["i"]),
     ],
 )
 def test_so_it_is_of_a_query_that_gives_one_that_name(sql: str, names: list[str]) -> None:
@@ -91,6 +95,25 @@ def test_so_it_is_of_a_query_that_gives_one_that_name(sql: str, names: list[str]
     assert (prepared.upper, prepared.sql) == (None, sql)
     assert prepared.result is not None
     assert [field.name for field in prepared.result.fields] == names
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT date_sub(current_date, 1) AS current_date FROM r WHERE dt >= current_date",
+        "SELECT dt AS current_date FROM r WHERE dt <= current_date",
+        "SELECT max(dt) AS current_date FROM r WHERE dt <= current_date",
+        "SELECT q.current_date FROM (SELECT dt AS current_date FROM r WHERE dt <= current_date) q",
+    ],
+)
+def test_conditions_have_the_moment_beside_an_alias_of_that_name(sql: str) -> None:
+    [predicate] = prepare(sql, CATALOG).blocks[0].plan.predicates
+    assert "DATE '" in predicate.text
+
+
+@pytest.mark.parametrize("name", ["current_user", "session_user"])
+def test_other_words_of_the_session_are_sparks_and_their_columns_are_read(name: str) -> None:
+    assert prepare(f"WITH q AS (SELECT {name} AS {name}) SELECT q.{name} FROM q", CATALOG).upper is not None
 
 
 def test_beside_an_alias_of_its_own_select_the_word_is_sparks() -> None:

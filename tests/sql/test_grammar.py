@@ -138,3 +138,41 @@ def test_words_name_columns_where_nothing_follows_that_they_begin() -> None:
     sql = f"SELECT {', '.join(words.split())}, q.case, any + 1 AS z FROM (SELECT {named} FROM r) q WHERE case > 1"
     assert prepare(sql, CATALOG)
     assert prepare("SELECT CASE WHEN b THEN i END AS x FROM r WINDOW WHERE s LIKE ANY ('a')", CATALOG)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("SELECT DISTINCT desc FROM q", "SELECT DISTINCT desc AS d FROM q", "SELECT ALL desc FROM q"),
+        *("SELECT count(DISTINCT desc) FROM q", "SELECT listagg(DISTINCT desc, ',') FROM q"),
+        *("SELECT CASE desc WHEN 'a' THEN 1 END FROM q", "SELECT CASE asc || 'x' WHEN 'a' THEN 1 END FROM q"),
+        *("SELECT CASE end WHEN 'a' THEN 1 END FROM q", "SELECT CASE div(i, 2) WHEN 1 THEN 1 END FROM q"),
+        "SELECT * FROM (SELECT i, desc FROM q) PIVOT (sum(i) FOR desc IN ('a', 'b'))",
+        "SELECT i FROM q QUALIFY desc = 'a' AND row_number() OVER (ORDER BY i) = 1",
+        "SELECT sum(i) OVER desc FROM q WINDOW desc AS (ORDER BY i)",
+        "SELECT * FROM (SELECT 1 AS a, 2 AS b) UNPIVOT (v FOR desc IN (a, b))",
+        *(
+            "SELECT DISTINCT div(i, 2) FROM q",
+            "SELECT DISTINCT and(b, b) FROM q",
+            "SELECT ALL div(i, 2) FROM q",
+        ),
+        *("SELECT count(DISTINCT .5) FROM q", "SELECT sum(DISTINCT .5 * i) FROM q", "VALUES .5, .6"),
+    ],
+)
+def test_words_stand_before_columns_called_as_what_would_go_on_behind_a_name(sql: str) -> None:
+    named = "WITH q AS (SELECT i, b, s AS desc, s AS asc, s AS end FROM r)"
+    assert prepare(f"{named} {sql}" if "q" in sql else sql, CATALOG)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT i FROM q ORDER BY case DESC, window ASC, any DESC NULLS LAST",
+        "SELECT sum(i) OVER (ORDER BY case DESC ROWS UNBOUNDED PRECEDING) FROM q",
+        "SELECT case DIV 2, distinct DIV 2 AS x, q.window DIV 2 FROM q WHERE NOT qualify AND (b) AND window > 1",
+        "SELECT i FROM q WHERE (qualify OR b) AND window DIV (2) = 1 ORDER BY distinct DESC",
+    ],
+)
+def test_and_are_names_where_that_does_go_on(sql: str) -> None:
+    names = "i AS case, i AS window, i AS any, i AS distinct, b AS qualify"
+    assert prepare(f"WITH q AS (SELECT i, b, {names} FROM r) {sql}", CATALOG)

@@ -51,6 +51,8 @@ ALONE = [
     "SELECT substring(1 > 2, 1, 2) AS x, position(i > 2 IN s) AS y FROM r WHERE b BETWEEN 2 > 1 AND true",
     "SELECT i || l + 1 AS x FROM r WHERE i BETWEEN 0 AND 9",
     "SELECT i | l & 1, i ^ 2 | 1 & l, i - 1 << 1 + 1 AS x, 7 div 2 * t FROM r WHERE t < 9 AND i < 9",
+    "SELECT dt + INTERVAL +1 DAY AS x, dt - INTERVAL -1 MONTH AS y FROM r LIMIT +5",
+    "SELECT /*+ BROADCAST(u) */ /*+ MERGE(r) */ r.i FROM r JOIN u ON r.i = u.i",
 ]
 #: By Spark, over their tables.
 WITH_SPARK = [
@@ -80,9 +82,15 @@ WITH_SPARK = [
     "SELECT max(current_date) AS x, count(*) AS n FROM (SELECT i AS current_date FROM r) q",
     "WITH q(current_date) AS (SELECT i FROM r) SELECT current_date, count(*) AS n FROM q GROUP BY current_date",
     "SELECT s COLLATE utf8_lcase || 'x' = 'AX' AS x FROM r",
+    "WITH convert(x) AS (SELECT i FROM r), arg_max (y) AS (SELECT i FROM u) SELECT x, y FROM convert JOIN arg_max ON x = y",
+    "SELECT s, any(b) = true AS x FROM r GROUP BY s",
+    "SELECT s FROM r GROUP BY s HAVING any(b) = true AND any(i > 1) <=> any(b)",
+    "SELECT sum(i) OVER (ORDER BY i ROWS BETWEEN +1 PRECEDING AND +1 FOLLOWING) AS x FROM r",
 ]
 #: By nobody.
 REFUSED = [
+    "SELECT DISTINCT /*+ BROADCAST(u) */ r.i FROM r JOIN u ON r.i = u.i",
+    "WITH a AS (SELECT 1) SELECT i, convert(i) AS x FROM r",
     "SELECT i FROM r WHERE i ISNULL",
     "SELECT i FROM r WHERE i NOT NULL",
     "SELECT i FROM r WHERE i IN (1) = b",

@@ -32,6 +32,7 @@ from fff.sql.syntax.aggregates import (
     is_aggregated,
     is_row_wise,
 )
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, qualified, text_span
 from fff.structs import Struct, field
@@ -385,6 +386,8 @@ def count_of(statement: Statement, node: Node, name: str) -> int | None:
     if clause is None or clause.expression is None:
         return None if clause is None else -1
     count = clause.expression
+    if isinstance(count, Positive) and isinstance(count.this, exp.Literal) and not count.this.is_string:
+        count = count.this
     if isinstance(count, exp.Var) and count.name.upper() == "ALL":
         return None
     constant = constant_of(statement, count)

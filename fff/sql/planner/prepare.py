@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from fff.catalog import Catalog, Table
@@ -14,6 +14,7 @@ from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
+from fff.sql.binder.build_scopes import read_queries
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.named_apart import named_apart
@@ -123,11 +124,18 @@ def _at_moment(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         of_tables = {column.name.lower() for table in _tables_in(sql, catalog) for column in table.columns}
         return of_tables | names_given(parse_statement(sql).tree)
 
-    moment = None
-    with suppress(QueryError):  # of columns that are in no reach where such a word stands
-        if (quoted := columns_quoted(sql, parse_statement(sql).tree, columns)) is not None:
-            planned = _at_moment(quoted.sql, catalog, planning)
+    with suppress(QueryError):  # told of when it is planned
+        quoted = columns_quoted(sql, columns, lambda text: read_queries(parse_statement(text), catalog))
+        if quoted is not None:
+            planned = _with_moment(quoted.sql, catalog, planning, set)
             return replace(planned, sql=sql, result=planned.result and planned.result.at(quoted.origin))
+    return _with_moment(sql, catalog, planning, columns)
+
+
+def _with_moment(
+    sql: str, catalog: Catalog, planning: _Planning, columns: Callable[[], Collection[str]]
+) -> Prepared:
+    moment = None
     with suppress(QueryError):  # told of when it is planned
         moment = at_moment(sql, dt.datetime.now(dt.UTC), columns)
     if moment is None:

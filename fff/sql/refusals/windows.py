@@ -7,6 +7,7 @@ from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.refusals.generators import check_sortable, name_of, type_of
 from fff.sql.syntax.aggregates import groups_by_sets, is_aggregate, own_nodes
 from fff.sql.syntax.function_arities import WINDOWLESS
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.spark_functions import calls_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, refused
@@ -112,7 +113,7 @@ def _check_window(statement: Statement, scope: SelectScope, window: Node, named:
 
 
 #: What is no call in the text.
-_NO_CALLS = (exp.Cast, exp.And, exp.Or, exp.Interval)
+_NO_CALLS = (exp.Cast, exp.And, exp.Or, exp.Interval, Positive)
 
 
 def _check_frame(statement: Statement, function: Node, spec: Node) -> None:

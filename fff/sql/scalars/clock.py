@@ -12,9 +12,10 @@ import datetime as dt
 from collections.abc import Callable, Collection, Sequence
 
 from fff.errors import Span
+from fff.sql.binder.scopes import QueryTree, resolve
 from fff.sql.syntax.edits import edit
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Node, SparkParser, Token, TokenType, exp, tokenize
+from fff.sql.syntax.statement import Node, SparkParser, Token, TokenType, exp, identifier_span, tokenize
 from fff.structs import Struct
 
 #: As Spark's own sessions have it, whose time zone is UTC.
@@ -40,6 +41,8 @@ _OF_SESSION = (
     *(exp.CurrentUser, exp.SessionUser, exp.Localtime, exp.Localtimestamp),
 )
 _COLUMNS_FIRST = {kind for kind, node in SparkParser.NO_PAREN_FUNCTIONS.items() if node in _OF_SESSION}
+#: Parts of a SELECT that know no names of its list.
+_BEFORE_ALIASES = frozenset({"expressions", "from", "from_", "joins", "laterals", "where"})
 _CONDITIONS = frozenset({TokenType.WHERE, TokenType.ON})
 _CLAUSES = _CONDITIONS | {
     *(TokenType.SELECT, TokenType.FROM, TokenType.JOIN, TokenType.GROUP_BY, TokenType.HAVING),
@@ -92,33 +95,44 @@ def at_moment(sql: str, now: dt.datetime, columns: Callable[[], Collection[str]]
 
 
 def names_given(tree: Node) -> set[str]:
-    """The names, in lower case, that a statement itself gives to more than the moment of its running."""
-    return {
-        one.name.lower()
-        for one in tree.find_all(exp.Identifier)
-        if not (isinstance(one.parent, exp.Alias) and isinstance(one.parent.this, _OF_SESSION))
-    }
+    """The names, in lower case, that a statement itself gives to anything."""
+    return {one.name.lower() for one in tree.find_all(exp.Identifier)}
 
 
-def columns_quoted(sql: str, tree: Node, columns: Callable[[], Collection[str]]) -> Edited | None:
-    """A statement with backquotes around `current_date` and its like, where columns may be meant; None where none is called so.
+def columns_quoted(
+    sql: str, columns: Callable[[], Collection[str]], queries: Callable[[str], QueryTree]
+) -> Edited | None:
+    """A statement with backquotes around `current_date` and its like, but where the function is meant; None where no column is called so.
 
-    `columns` as above. Raises QueryError where it has no tokens.
+    `columns` as above, `queries` reads a statement. Raises QueryError where it cannot be told which of them a word means.
     """
     tokens = tokenize(sql)
-    bare = [
-        one
-        for one, after in zip(tokens, [*tokens[1:], None], strict=True)
-        if one.token_type in _COLUMNS_FIRST and (after is None or after.token_type is not TokenType.L_PAREN)
-    ]
-    named = {one.text.lower() for one in bare} & set(columns() if bare else ())
-    for item in tree.find_all(exp.Alias) if named else ():  # in its own SELECT the function goes before it
-        select = item.parent
-        other = item.alias.lower() in named and not isinstance(item.this, _OF_SESSION)
-        if other and select is not None and select.find(*_OF_SESSION):
-            return None
-    edits = [edit(Span(one.start, one.end + 1), f"`{one.text}`") for one in bare if one.text.lower() in named]
-    return Edited.of(sql).edited(edits) if edits else None
+    bare = {
+        at: one
+        for at, one in enumerate(tokens)
+        if one.token_type in _COLUMNS_FIRST
+        and not any(after.token_type is TokenType.L_PAREN for after in tokens[at + 1 : at + 2])
+    }
+    known = columns() if bare else ()
+    named = {at: one for at, one in bare.items() if one.text.lower() in known}
+    if not named:
+        return None
+    edits = {at: edit(Span(one.start, one.end + 1), f"`{one.text}`") for at, one in named.items()}
+    tree = queries(Edited.of(sql).edited(list(edits.values())).sql)
+    for scope in tree.scopes:
+        for column in scope.columns:
+            place = identifier_span(column.this)
+            at = -1 if place is None else tree.statement.token_at(place.start)
+            if at not in edits or resolve(column, scope) != "local":
+                continue
+            part, name = column, column.name.lower()
+            while part.parent is not None and part.parent is not scope.node:
+                part = part.parent
+            if part.arg_key == "expressions" and scope.makes(name, at=column):
+                raise tree.statement.error("a word of several meanings", place)
+            if part.arg_key in _BEFORE_ALIASES or not scope.makes(name):
+                del edits[at]  # there is no column of this name in reach
+    return Edited.of(sql).edited(list(edits.values()))
 
 
 def _is_named(tokens: Sequence[Token], at: int, columns: Collection[str]) -> bool:

@@ -90,6 +90,12 @@ class SparkGrammar(SparkParser):
         **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
     }
 
+    NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012 - as sqlglot has it
+        **SparkParser.NO_PAREN_FUNCTION_PARSERS,
+        # Where sqlglot takes all of `any(b) = true` for what is inside.
+        "ANY": lambda parser: parser.expression(exp.Any(this=parser._parse_primary())),  # noqa: SLF001 - what such parsers are made of
+    }
+
     def _parse_equality(self, parse_is: bool = True) -> Node | None:  # noqa: ARG002 - as sqlglot has it
         """What AND and OR connect."""
         if self._match(TokenType.NOT):

@@ -125,12 +125,13 @@ def _refuse_other_marks(text: str, tokens: Sequence[Token]) -> None:
         ):
             continue
         raise QueryError(f'syntax error at "{written}"', sql=text, span=token_span(token), hint=hint)
-    between = zip(
-        [-1, *(one.end for one in tokens)], [*(one.start for one in tokens), len(text)], strict=True
-    )
-    for end, start in between if "{#" in text or "/*+" in text else ():
+    if "{#" not in text and "/*+" not in text:
+        return
+    ends, starts = [-1, *(one.end for one in tokens)], [*(one.start for one in tokens), len(text)]
+    kinds_before = [None, *(one.token_type for one in tokens)]
+    for kind, end, start in zip(kinds_before, ends, starts, strict=True):
         for found in _BETWEEN.finditer(text, end + 1, start):
-            if found[1]:
+            if found[1] and (kind, found[1]) != (TokenType.HINT, "/*+"):
                 message = f'syntax error at "{found[1]}"'
                 raise QueryError(message, sql=text, span=Span(found.start(), found.end()))
 

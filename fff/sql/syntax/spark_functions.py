@@ -221,8 +221,15 @@ def _called(statement: Statement) -> Iterator[tuple[str, Span | None]]:
             yield tokens[at].text, span
     for at, token in enumerate(tokens):
         foreign = token.text.lower() in _OWN_FORMS and token.token_type not in TEXTS
-        if foreign and _is_before_bracket(tokens, at) and tokens[at - 1].token_type in _BEFORE_VALUE:
+        called = foreign and _is_before_bracket(tokens, at) and tokens[at - 1].token_type in _BEFORE_VALUE
+        if called and not _names_query(statement, at):
             yield token.text, token_span(token)
+
+
+def _names_query(statement: Statement, at: int) -> bool:
+    """Whether a word before brackets is what WITH calls a query: `WITH a AS (…), convert (x) AS (…)`."""
+    behind = statement.tokens[statement.closing(at + 1) + 1 :][:2]
+    return [one.token_type for one in behind] == [TokenType.ALIAS, TokenType.L_PAREN]
 
 
 def _is_before_bracket(tokens: Sequence[Token], at: int) -> bool:

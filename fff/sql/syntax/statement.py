@@ -157,7 +157,7 @@ _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
 #: Words that Spark does not have.
 _NO_WORDS = _kinds("XOR GLOB ISNULL NOTNULL RETURNING")
 #: Words of Spark that are names where nothing follows that they begin.
-_WORDS_OR_NAMES = _kinds("QUALIFY FOR INTO ASOF WINDOW CASE ANY SOME VALUES")
+_WORDS_OR_NAMES = _kinds("QUALIFY FOR INTO ASOF WINDOW CASE SOME VALUES")
 #: Those that sqlglot takes for more whatever their kind, unless they are quoted.
 _READ_BY_NAME = _kinds("CASE ANY")
 _BEFORE_COLUMN = _kinds("SELECT COMMA L_PAREN DOT")
@@ -173,6 +173,8 @@ _COMES_AFTER = _kinds(
     "R_PAREN R_BRACKET SEMICOLON PIPE_GT WHEN THEN ELSE END FROM WHERE GROUP_BY HAVING ORDER_BY "
     "LIMIT UNION EXCEPT INTERSECT"
 )
+#: These may be columns as well, and the latter functions: `DISTINCT desc`, `CASE div(i, 2) WHEN …`.
+_ORDERS, _CONNECTIVES = _kinds("ASC DESC"), _kinds("DIV AND OR")
 #: Behind `all *` these make it a product.
 _FACTORS = _kinds("NUMBER VAR IDENTIFIER L_PAREN")
 #: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
@@ -410,31 +412,58 @@ def _names_told(text: str, tokens: list[Token]) -> list[Token]:
                 raise QueryError(message, sql=text, span=Span(token.start, token.end + 1))
             token.token_type = TokenType.VAR
         after = [one.token_type for one in tokens[index + 1 : index + 3]]
-        ends = not after or after[0] in _COMES_AFTER
+        after += [TokenType.SEMICOLON] * (2 - len(after))
         before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
-        if _is_name(text, token, before, after[0] if after else TokenType.SEMICOLON):
+        if _is_name(text, token, before, after):
             quoted = token.token_type in _READ_BY_NAME
             token.token_type = TokenType.IDENTIFIER if quoted else TokenType.VAR
         if token.token_type is not TokenType.ALL or index == 0:
             continue
-        times = len(after) > 1 and after[0] is TokenType.STAR and after[1] in _FACTORS
-        named = times or (ends and before is not TokenType.GROUP_BY) or (not ends and after[0] in _GOES_ON)
-        if named and before not in _BEFORE_KEYWORD_ALL:
+        times = after[0] is TokenType.STAR and after[1] in _FACTORS
+        ends = after[0] in _COMES_AFTER and before is not TokenType.GROUP_BY
+        named = times or ends or after[0] in _GOES_ON
+        if named and before not in _BEFORE_KEYWORD_ALL and not _is_before_operand(token, before, after):
             token.token_type = TokenType.VAR
     return tokens
 
 
-def _is_name(text: str, token: Token, before: TokenType, after: TokenType) -> bool:
-    """Whether a word that means something to sqlglot is a name to Spark, between tokens of these kinds."""
+def _is_name(text: str, token: Token, before: TokenType, after: Sequence[TokenType]) -> bool:
+    """Whether a word that means something to sqlglot is a name to Spark, in front of two tokens of these kinds."""
     kind = token.token_type
     if kind in _NO_WORDS:
         return text[token.start].isalpha()
-    if kind is TokenType.WINDOW and after in {TokenType.L_PAREN, TokenType.DOT}:
+    if kind is TokenType.WINDOW and after[0] in {TokenType.L_PAREN, TokenType.DOT}:
         return True  # `window(…)` is a function, `window.start` a column that it makes
+    if kind is TokenType.ANY:
+        return after[0] is not TokenType.L_PAREN
+    if _is_before_operand(token, before, after):
+        return False
     if kind is TokenType.DISTINCT:
-        return after in _GOES_ON and before is not TokenType.IS
+        return after[0] in _GOES_ON and before is not TokenType.IS
     named = kind in _WORDS_OR_NAMES or (kind is TokenType.CROSS and before in _BEFORE_COLUMN)
-    return named and after in _GOES_ON | _COMES_AFTER and (kind, after) != (TokenType.CASE, TokenType.WHEN)
+    return (
+        named and after[0] in _GOES_ON | _COMES_AFTER and (kind, after[0]) != (TokenType.CASE, TokenType.WHEN)
+    )
+
+
+def _is_before_operand(token: Token, before: TokenType, after: Sequence[TokenType]) -> bool:
+    """Whether a word stands before a value that begins as if something went on: `.5`, `desc`, `div(i, 2)`."""
+    kind, (first, second) = token.token_type, after
+    if first is TokenType.DOT:
+        return second is TokenType.NUMBER
+    if kind is TokenType.CASE:
+        if first in _ORDERS:  # ORDER BY case DESC NULLS LAST
+            ends = second in _COMES_AFTER or second in {TokenType.COMMA, TokenType.VAR, TokenType.ROWS}
+            return second is TokenType.WHEN or not (ends or second is TokenType.RANGE)
+        return second is TokenType.WHEN or (first in _CONNECTIVES and second is TokenType.L_PAREN)
+    called = second is TokenType.L_PAREN or second in _GOES_ON | _COMES_AFTER
+    if first not in _ORDERS and not (first in _CONNECTIVES and called):
+        return False
+    if kind in {TokenType.DISTINCT, TokenType.ALL}:
+        return before in {TokenType.SELECT, TokenType.L_PAREN}
+    if kind is TokenType.VALUES:
+        return before not in _OPERANDS and first in _CONNECTIVES and second is TokenType.L_PAREN
+    return before in _OPERANDS
 
 
 def is_marker(before: Token | None, colon: Token, name: Token) -> bool:

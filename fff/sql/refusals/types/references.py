@@ -126,8 +126,9 @@ class References(ABC):
     def _lateral(self, at: int, name: str, scope: SelectScope) -> ArrowType | None:
         """The type of what the same SELECT has computed before, under a name that no source has."""
         items = [one for one in scope.node.expressions if one.alias.lower() == name]
-        kind, end = self._named(items[0]) if len(items) == 1 else (None, at)
-        return kind if end < at else None
+        spans = [identifier_span(one.args["alias"]) for one in items]
+        before = len(items) == 1 and spans[0] is not None and self._statement.token_at(spans[0].start) < at
+        return self._named(items[0])[0] if before else None  # a name inside what it names would have no end
 
     def _computed(self, source: Source, index: int, fields: Sequence[str]) -> ArrowType | None:
         """The type of a column that a query in FROM computes, or of a field of one."""

@@ -31,6 +31,7 @@ from fff.sql.scalars.coercion import (
     type_name,
 )
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
+from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.statement import Node, exp
 
 #: Microseconds, and months.
@@ -87,8 +88,8 @@ def is_interval(kind: ArrowType) -> bool:
 def literal(node: Node) -> Typed:
     """An INTERVAL as it is written. Raises LeftToSparkError where it is not of a plain form."""
     this, minus = node.this, False
-    if isinstance(this, exp.Neg):
-        this, minus = this.this, True
+    if isinstance(this, exp.Neg | Positive):
+        this, minus = this.this, isinstance(this, exp.Neg)
     if not isinstance(this, exp.Literal):
         raise LeftToSparkError("an interval of a computed length")
     unit = node.args.get("unit")
