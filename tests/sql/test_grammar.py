@@ -176,3 +176,9 @@ def test_words_stand_before_columns_called_as_what_would_go_on_behind_a_name(sql
 def test_and_are_names_where_that_does_go_on(sql: str) -> None:
     names = "i AS case, i AS window, i AS any, i AS distinct, b AS qualify"
     assert prepare(f"WITH q AS (SELECT i, b, {names} FROM r) {sql}", CATALOG)
+
+
+def test_what_is_no_sql_at_all_is_told_how_sql_begins() -> None:
+    with pytest.raises(QueryError, match='syntax error at "foo"') as refused:
+        parse_statement("foo: bar {x}")
+    assert refused.value.hint == "a query begins with SELECT, WITH, FROM or VALUES"

@@ -83,7 +83,8 @@ def _parsed(text: str) -> Statement:
         raise QueryError("there is no SQL to run")
     if not text.isascii():
         _refuse_typeset(text, tokens)
-    _refuse_other_marks(text, tokens)
+    if tokens[0].token_type in _OPENERS:  # else it is told how a query begins
+        _refuse_other_marks(text, tokens)
     refuse_foreign(text, tokens)
     several = next((token for token in tokens if token.token_type is TokenType.SEMICOLON), None)
     if several is not None:
