@@ -126,7 +126,7 @@ def test_several_files_run_in_order_and_the_first_error_ends_the_run(spec, tmp_p
         "",
         "zip\n94705\nzip\n94706\n",
     }  # names are checked before anything runs, or in turn
-    assert done.stderr.startswith("error: unknown column nope\n")
+    assert done.stderr.startswith("error: two.sql: unknown column nope\n")
 
 
 @pytest.mark.slow
