@@ -13,6 +13,7 @@ from fff.sql import prepare
 #: Answered by the engine.
 ALONE = [
     "SELECT q.b FROM (SELECT cast(b AS string) FROM r) q",
+    "SELECT TIMESTAMP '2020-02-28 06:00:00-18:00'::DATE AS x, DATE '2020-01-01'::string AS y FROM r",
     "SELECT q.b FROM (SELECT (try_cast((r.b) AS string)) FROM r) q",
     "WITH q AS (SELECT b::string, i AS y FROM r) SELECT y, b FROM q",
     "SELECT q.dt FROM (SELECT cast(dt AS timestamp) FROM r) q",

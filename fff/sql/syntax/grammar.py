@@ -200,6 +200,24 @@ class SparkGrammar(SparkParser):
     def _parse_offset(self, this: Node | None = None) -> Node | None:
         return counted(self, lambda: super(SparkGrammar, self)._parse_offset(this))
 
+    def _parse_type(self, *how: bool, **named: bool) -> Node | None:
+        """A value; the type of `DATE '2020-01-01'::string` is that of the text, and the cast of what it makes."""
+        is_constant = self._next.token_type is TokenType.STRING
+        made = super()._parse_type(*how, **named)
+        if not is_constant or type(made) is not exp.Cast or isinstance(made.this, exp.Literal):
+            return made
+        outer: Node = made.this
+        text: Node | None = outer
+        while isinstance(text, exp.Expr) and not isinstance(text, exp.Literal):
+            text = text.this
+        if not isinstance(text, exp.Literal) or text.parent is None or text.arg_key is None:
+            return made
+        around, name = text.parent, text.arg_key
+        outer.pop()
+        made.set("this", text)
+        around.set(name, made)
+        return outer
+
     def _parse_types(self, *how: bool, **named: bool) -> Node | None:
         return worded(self, lambda: super(SparkGrammar, self)._parse_types(*how, **named))
 
