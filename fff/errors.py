@@ -76,6 +76,12 @@ class QueryError(FFFError):
         self.sql = sql
         self.span = span
 
+    def place_in(self, text: str, statement: Span) -> None:
+        """Tell the place in a whole text, where this is about the statement that stands there in it."""
+        if self.span is not None and self.sql == text[statement.start : statement.end]:
+            self.sql = text
+            self.span = Span(self.span.start + statement.start, self.span.end + statement.start)
+
     def render(self) -> str:
         """The message, the line of SQL with the place underlined, and the hint."""
         lines = [self.message]

@@ -116,9 +116,7 @@ def _told_where(text: str, span: Span) -> Iterator[None]:
     try:
         yield
     except QueryError as error:
-        if error.span is not None and error.sql == text[span.start : span.end]:
-            error.sql = text
-            error.span = Span(error.span.start + span.start, error.span.end + span.start)
+        error.place_in(text, span)
         if isinstance(text, TextOfFile):
             error.message = f"{text.file}: {error.message}"
         raise

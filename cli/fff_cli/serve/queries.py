@@ -63,9 +63,7 @@ class AskedQuery(Struct, frozen=True):
 
     def place(self, error: QueryError) -> None:
         """Have an error say where in the client's text it is."""
-        if error.span is not None and error.sql == self.sql != self.text:
-            error.sql = self.text
-            error.span = Span(error.span.start + self.begin, error.span.end + self.begin)
+        error.place_in(self.text, Span(self.begin, self.begin + len(self.sql)))
 
 
 def _is_number(value: object) -> bool:
