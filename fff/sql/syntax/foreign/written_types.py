@@ -63,10 +63,7 @@ def check_type(text: str, node: Node) -> None:
 
 def _is_suffix(node: Node) -> bool:
     """Whether this is the letter of `5L`, which sqlglot shows as a cast."""
-    number = node.parent.this if isinstance(node.parent, exp.Cast) else None
-    own = identifier_span(number) if isinstance(number, exp.Literal) else None
-    bare = isinstance(number, exp.Literal) and own is None  # of `5BD`
-    return bare or (own is not None and own.start == node.meta["place"][0])
+    return isinstance(node.parent, exp.Cast) and bool(node.parent.meta.get("suffix"))
 
 
 def _hint(words: str) -> str:
