@@ -156,15 +156,16 @@ class CheckedSource:
     def _shaped(self, page: Page, columns: Sequence[str]) -> Page:
         """The page in the columns that were asked for, in their order; raises SourceError where it has others."""
         if not isinstance(page, Page) or not isinstance(page.rows, pa.RecordBatch):
-            given = type(getattr(page, "rows", page)).__name__
-            raise self._wrong(f"gave {given}, not a page of a record batch")
-        wanted = self._schemas.get(tuple(columns)) or self._schema(tuple(columns))
+            kind = type(getattr(page, "rows", page)).__name__
+            raise self._wrong(f"gave {kind}, not a page of a record batch")
+        names = tuple(columns)
+        wanted = self._schemas.get(names) or self._schema(names)
         if page.rows.schema.equals(wanted):  # mostly: all that a page costs
             return page
-        names = page.rows.schema.names
-        if lacking := [name for name in columns if names.count(name) != 1]:
-            raise self._wrong(f"gave the columns {', '.join(names) or 'none'}, and {lacking[0]} is asked for")
-        rows = page.rows.select(list(columns))
+        given = page.rows.schema.names
+        if lacking := [name for name in names if given.count(name) != 1]:
+            raise self._wrong(f"gave the columns {', '.join(given) or 'none'}, and {lacking[0]} is asked for")
+        rows = page.rows.select(list(names))
         fitting = [self._fitting(field, column) for field, column in zip(wanted, rows.columns, strict=True)]
         return replace(page, rows=pa.RecordBatch.from_arrays(fitting, schema=wanted))
 

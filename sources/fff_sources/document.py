@@ -21,9 +21,8 @@ Loader: TypeAlias = "yaml.SafeLoader | yaml.CSafeLoader"
 
 _MAX_NODES = 200_000  # anchors can multiply; no honest spec comes near
 _KEY = re.compile(r"\s*(?:- +)?[\w-]+:( |$)")
-_SURE = re.compile(
-    r"-?(0|[1-9]\d*)|[tT]rue|[fF]alse|TRUE|FALSE"
-)  # numbers and truth values to every reader of YAML
+#: Numbers and truth values to every reader of YAML.
+_SURE = re.compile(r"-?(0|[1-9]\d*)|[tT]rue|[fF]alse|TRUE|FALSE")
 _NUMBER = re.compile(r"-?((0|[1-9]\d*)\.\d*|\.\d+)([eE][-+]?\d+)?")
 _DEEP = 10_000  # levels that may lie in each other, at most
 

@@ -68,9 +68,8 @@ class FilesSource(HttpSource):
         self._plain = context.secrets(escape=partial(quote, safe=":/"))
         self._folder = context.document.folder
         self._kept: dict[str, Response] = {}  # first files, by table
-        self._looked_at: dict[
-            str, list[bytes]
-        ] = {}  # the marks of files whose every cell was looked at, by table
+        # The marks of files whose every cell was looked at, by table.
+        self._looked_at: dict[str, list[bytes]] = {}
         self._unknown: dict[str, dict[str, ArrowType]] = {}  # columns that stay out, by table
         for name, table in declared.tables.items():
             declared_columns = {

@@ -98,16 +98,14 @@ class BatchTrust:
         self._share = 0.0  # of keys without rows, when some were last asked for again
         self._longest = 0
         self._length_checked = False
-        self._strayed = (
-            False  # the batch at hand has rows of other keys: whoever checks answers asks for its keys
-        )
+        # The batch at hand has rows of other keys: whoever checks answers asks for its keys.
+        self._strayed = False
         self._strays = False  # rows of other keys came, the last time that some were asked for again
         self._known: Key | None = None  # has rows
         self._speaks_for_all: bool | None = None  # a status in place of rows
         self._alone = 0  # keys that a status answered with others, and that have no rows alone either
-        self._believed = (
-            0  # batches that a status answered, nobody having found out whether it speaks for all
-        )
+        # Batches that a status answered, nobody having found out whether it speaks for all.
+        self._believed = 0
         self._one_at_a_time = asyncio.Lock()
 
     async def watched(self, reading: Reading, asked: Keys, ask: Ask, apart: Ask) -> Pages:

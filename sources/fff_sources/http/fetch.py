@@ -73,9 +73,7 @@ class Reading(Struct, dict=True):
     order: str | None = None  # what pages that follow one another come ordered by
     key: tuple[str, ...] = ()
     projected: bool = False
-    bare: bool = (
-        False  # the answer is no list of records: a status or a word speaks for all keys, or for one of them
-    )
+    bare: bool = False  # a status or a word stands in place of records: for all keys, or for one of them
     _records: int = 0
     _pages: int = 0
     _truncated: bool = False

@@ -109,9 +109,8 @@ def _leads_to_none(asked: Request, went: Request) -> bool:
     before, after = ([part for part in urlsplit(one.url).path.split("/") if part] for one in (asked, went))
     if after and _NO_THING.fullmatch(after[-1]):
         return True
-    posted = (
-        asked.method != went.method and urlsplit(went.url).query
-    )  # what was found of a question that was posted
+    # What was found of a question that was posted has a query.
+    posted = asked.method != went.method and urlsplit(went.url).query
     return after == before[: len(after)] and not (after and posted)
 
 
