@@ -139,11 +139,12 @@ def test_ctrl_c_at_a_client_gives_what_is_there(publish, tmp_path):
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
             wait_for(one.hanging.is_set)
             assert client.stdout is not None
-            assert client.stdout.readline() == "a,b\n", "rows come as they are found"
+            assert client.stdout.readline() == "a,b\n"
+            assert client.stdout.readline(), "rows come as they are found"
             client.send_signal(2)
             out, told = client.communicate(timeout=60)
         assert client.returncode == 3
-        assert 0 < len(out.splitlines()) < 45
+        assert len(out.splitlines()) < 45 - 1
         assert "PARTIAL" in told
 
 
