@@ -62,7 +62,9 @@ class FaultySource(SimulatedSource):
     ):
         super().__init__(tables, recorder, seed=seed, name="web")
         self.keys: collections.Counter[object] = collections.Counter()
-        self.doubtful: collections.Counter[object] = collections.Counter()  # without rows, beside rows of others
+        self.doubtful: collections.Counter[object] = (
+            collections.Counter()
+        )  # without rows, beside rows of others
         self.harmed: set[str] = set()  # tables of which something failed
         self._rng = random.Random(f"faults {seed}")
         self._rows = {table.name: table.rows for table in tables}

@@ -102,5 +102,5 @@ TAKEN = [
     "SELECT or(k > 1, k < 5), and(k > 1, k < 5), div(k, 2), like(s, 'a'), like(s, 'a', '/'), rlike(s, 'a') FROM t",
     "SELECT s LIKE ('a'), s NOT LIKE ('a'), k DIV (2), k > 1 AND (k < 5) OR (k = 3) FROM t WHERE NOT (k > 1) AND (s RLIKE ('a'))",
     "SELECT extract('YEAR', dt), extract(YEAR FROM dt), date_part('YEAR', dt), `upper`(s) FROM t",
-    "SELECT date_diff(DAY, dt, dt), dateadd(DAY, 1, dt), timestampdiff(DAY, dt, dt), try_cast(s AS INT) FROM t",
+    "SELECT date_diff(DAY, dt, dt), dateadd(DAY, 1, dt), timestampdiff(DAY, dt, dt), timediff(DAY, dt, dt), try_cast(s AS INT) FROM t",
 ]

@@ -86,6 +86,7 @@ WITH_SPARK = [
     "WITH convert(x) AS (SELECT i FROM r), arg_max (y) AS (SELECT i FROM u) SELECT x, y FROM convert JOIN arg_max ON x = y",
     "SELECT s, any(b) = true AS x FROM r GROUP BY s",
     "SELECT s FROM r GROUP BY s HAVING any(b) = true AND any(i > 1) <=> any(b)",
+    "SELECT s, any(DISTINCT b) AND true AS x FROM r GROUP BY s",
     "SELECT sum(i) OVER (ORDER BY i ROWS BETWEEN +1 PRECEDING AND +1 FOLLOWING) AS x FROM r",
 ]
 #: By nobody.

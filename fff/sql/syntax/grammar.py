@@ -48,6 +48,17 @@ def _pipe_limit(parser: SparkParser, query: exp.Select) -> exp.Select:
     return query
 
 
+def _any(parser: SparkParser) -> Node | None:
+    """`any(b)` and `any(DISTINCT b)`; ANY of a list behind LIKE is read elsewhere."""
+    brackets = parser._curr.token_type is TokenType.L_PAREN  # noqa: SLF001 - what such parsers are made of
+    if brackets and parser._next.token_type is TokenType.DISTINCT:  # noqa: SLF001 - what such parsers are made of
+        parser._advance(2)  # noqa: SLF001 - what such parsers are made of
+        inside = parser.expression(exp.Distinct(expressions=[parser._parse_disjunction()]))  # noqa: SLF001 - what such parsers are made of
+        parser._match_r_paren()  # noqa: SLF001 - what such parsers are made of
+        return parser.expression(exp.Any(this=exp.Paren(this=inside)))
+    return parser.expression(exp.Any(this=parser._parse_primary()))  # noqa: SLF001 - what such parsers are made of
+
+
 #: How tightly operators bind, and what they are.
 _OPERATORS: dict[TokenType, tuple[int, _Maker]] = {
     TokenType.EQ: (0, _of(exp.EQ)),
@@ -93,8 +104,10 @@ class SparkGrammar(SparkParser):
     NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012 - as sqlglot has it
         **SparkParser.NO_PAREN_FUNCTION_PARSERS,
         # Where sqlglot takes all of `any(b) = true` for what is inside.
-        "ANY": lambda parser: parser.expression(exp.Any(this=parser._parse_primary())),  # noqa: SLF001 - what such parsers are made of
+        "ANY": _any,
     }
+
+    FUNCTIONS = {**SparkParser.FUNCTIONS, "TIMEDIFF": SparkParser.FUNCTIONS["TIMESTAMPDIFF"]}  # noqa: RUF012 - as sqlglot has it
 
     def _parse_equality(self, parse_is: bool = True) -> Node | None:  # noqa: ARG002 - as sqlglot has it
         """What AND and OR connect."""

@@ -177,7 +177,7 @@ _READERS = re.compile(
 )
 
 #: What Spark's grammar calls without its being a function of the catalog.
-_GRAMMAR = frozenset({"identifier", "timestampadd", "timestampdiff", "try_cast"})
+_GRAMMAR = frozenset({"identifier", "timediff", "timestampadd", "timestampdiff", "try_cast"})
 #: Functions with a grammar of their own, of which sqlglot keeps no word: `safe_cast(x AS INT)`.
 _OWN_FORMS = frozenset(
     [

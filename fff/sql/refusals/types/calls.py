@@ -36,9 +36,11 @@ _ALIKE = {
     "if": (1, "coalesce"), "array": (0, "array"), "greatest": (0, "greatest"), "least": (0, "greatest"),
 }  # fmt: skip
 #: Functions that take a unit of time first, where they have three arguments.
-_OF_UNITS = frozenset({"date_add", "dateadd", "datediff", "date_diff", "timestampadd", "timestampdiff"})
+_OF_UNITS = frozenset(
+    {"date_add", "dateadd", "datediff", "date_diff", "timediff", "timestampadd", "timestampdiff"}
+)
 #: Functions that do so always, and others that do the same.
-_UNITS_ONLY = {"timestampadd": "dateadd", "timestampdiff": "datediff"}
+_UNITS_ONLY = {"timestampadd": "dateadd", "timediff": "datediff", "timestampdiff": "datediff"}
 _UNITS = frozenset(
     {
         *("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second"),

@@ -88,6 +88,7 @@ SHOWN = {
 OF_UNITS = {
     "date_add": "timestampadd", "dateadd": "timestampadd", "timestampadd": "timestampadd",
     "date_diff": "timestampdiff", "datediff": "timestampdiff", "timestampdiff": "timestampdiff",
+    "timediff": "timestampdiff",
 }  # fmt: skip
 #: Of what the variables of lambdas are: elements of the first argument, of the first two, or of what goes on.
 LAMBDAS = {
