@@ -24,6 +24,7 @@ from traceback import extract_tb
 from fff.structs import Struct
 
 _HERE = str(Path(__file__).parent)
+_SHOWN = 300  # characters of a URL in a message
 
 
 class FFFError(Exception):
@@ -166,7 +167,7 @@ class SourceError(FFFError):
         if attempts > 1:
             text += f" after {attempts} attempts"
         if url is not None:
-            text += f" ({url})"
+            text += f" ({url if len(url) <= _SHOWN else url[:_SHOWN] + '…'})"
         super().__init__(text, hint=hint)
         self.reason = message if attempts <= 1 else f"{message} after {attempts} attempts"
         self.source = source

@@ -18,6 +18,9 @@ request with a key that has no rows has brought rows of another; where a key wit
 request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
 rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
 batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
+
+Keys are data, and nobody can say beforehand how long they are: what the server finds too long is asked for by halves,
+and so are later batches that are as long.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import TypeAlias
@@ -48,6 +52,8 @@ _SAMPLES = 3  # times that keys without rows are asked for again
 _SHIFTS = 4  # keys with rows, at most, before or behind those without when they are asked for again
 _ALONE = 100  # keys without rows that are asked for alone before a status is believed
 _JUMP = 0.25  # by which the share of keys without rows has risen
+#: What servers say of a request that is too long, and the characters of keys from which some say that it is a bad one.
+_TOO_LONG, _LONG, _BAD = frozenset({413, 414, 431}), 2_000, 400
 _ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
 
 
@@ -106,6 +112,7 @@ class BatchTrust:
         self._alone = 0  # keys that a status answered with others, and that have no rows alone either
         # Batches that a status answered, nobody having found out whether it speaks for all.
         self._believed = 0
+        self._too_long = math.inf  # characters of keys that the server has found too many
         self._one_at_a_time = asyncio.Lock()
 
     async def watched(self, reading: Reading, asked: Keys, ask: Ask, apart: Ask) -> Pages:
@@ -114,13 +121,27 @@ class BatchTrust:
         `apart` asks for some of the keys, and has that watched as well.
         """
         answer = _KeyedAnswer()
-        readable = True
-        async with contextlib.aclosing(reading.pages(1)) as pages:
-            async for page in pages:
-                readable = readable and set(self._columns) <= set(page.rows.schema.names)
-                if readable:
-                    answer.add(page.rows, self._columns)
-                yield page
+        readable, began, length = True, False, _length(asked)
+        try:
+            if length < self._too_long:
+                async with contextlib.aclosing(reading.pages(1)) as pages:
+                    async for page in pages:
+                        began = True
+                        readable = readable and set(self._columns) <= set(page.rows.schema.names)
+                        if readable:
+                            answer.add(page.rows, self._columns)
+                        yield page
+        except SourceError as error:
+            if began or not (error.status in _TOO_LONG or (error.status == _BAD and length > _LONG)):
+                raise
+            self._too_long = length
+        if length >= self._too_long:
+            half = len(asked) // 2
+            for some in (asked[:half], asked[half:]):
+                async with contextlib.aclosing(apart(some)) as pages:
+                    async for page in pages:
+                        yield page
+            return
         if not readable:
             return
         async with self._one_at_a_time:
@@ -306,6 +327,10 @@ class BatchTrust:
     def _refuse(self, message: str, size: int) -> None:
         hint = f"declare batch.size: {size} for this lookup" if size > 1 else _ONE_BY_ONE
         self._refused = message, hint
+
+
+def _length(keys: Keys) -> int:
+    return sum(len(str(value)) + 1 for key in keys for value in key)
 
 
 def _elsewhere(asked: Keys, full: Keys, empty: Keys) -> list[Key]:
