@@ -19,8 +19,8 @@ request finds that out. Until then the keys are asked for one by one, and by hal
 rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
 batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
 
-Keys are data, and nobody can say beforehand how long they are: what the server finds too long is asked for by halves,
-and so are later batches that are as long.
+Keys are data, and nobody can say beforehand how long they are: what the server finds too long is asked for by
+halves, and so are later batches that are as long.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SAMPLES = 3  # times that keys without rows are asked for again
 _SHIFTS = 4  # keys with rows, at most, before or behind those without when they are asked for again
 _ALONE = 100  # keys without rows that are asked for alone before a status is believed
 _JUMP = 0.25  # by which the share of keys without rows has risen
-#: What servers say of a request that is too long, and the characters of keys from which some say that it is a bad one.
+#: What servers say of a request that is too long, and the characters of keys from which some call it bad.
 _TOO_LONG, _LONG, _BAD = frozenset({413, 414, 431}), 2_000, 400
 _ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
 
