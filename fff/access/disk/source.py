@@ -157,18 +157,23 @@ class CachedSource:
         under = (self._shape((), False), quals)
         mark = None if table.changes is None else Watermark(table.changes.column)
         try:
-            pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
-            before = await self._before(asked)
+            before, merged = await self._before(asked), None
             if before is not None:
-                shape, rows, mark = before
-                under = (b"", ())  # under a name of its own alone
-                pages = brought_up_to_date(
-                    rows, self._adapter, table, method, asked, mark=mark, meter=meter, window=window
+                name, rows, since = before
+                merged = await brought_up_to_date(
+                    rows, self._adapter, table, method, asked, mark=since, meter=meter, window=window
                 )
+                if merged is not None:  # else what is read now is kept as what it is
+                    shape, under, mark = name, (b"", ()), since  # under a name of its own alone
+            pages = (
+                self._adapter.scan(table, method, asked, meter=meter, window=window)
+                if merged is None
+                else _in_order(merged)
+            )
             async with aclosing(cast("AsyncGenerator[Page]", pages)) as stream:
                 async for page in stream:
                     truncated = truncated or page.truncated is not None
-                    if mark is not None and before is None:  # else changes are marked as they come
+                    if mark is not None and merged is None:  # else changes are marked as they come
                         mark.see(page)
                     if file is not None and self._repeats_secrets(page.rows):
                         file.drop()
@@ -199,6 +204,8 @@ class CachedSource:
         if not candidates:
             return None
         _, shape, to, entry = max(candidates, key=lambda one: one[0])
+        if not entry.mark:  # nothing says since when
+            return None
         rows = await asyncio.to_thread(self._store.rows, shape, entry, self._schema(entry.columns))
         if rows is None:
             self._store.forget(entry)
@@ -469,6 +476,11 @@ class CachedSource:
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+async def _in_order(pages: Sequence[Page]) -> AsyncGenerator[Page]:
+    for page in pages:
+        yield page
 
 
 async def _selected(pages: AsyncGenerator[Page], columns: Sequence[str]) -> AsyncGenerator[Page]:
