@@ -68,7 +68,7 @@ class PatchedSource:
             rest = self._opened(quals).scan(narrowed, method, columns, meter=meter, window=window)
             return cast("AsyncGenerator[Page]", rest)
 
-        async with aclosing(put_together(self._patches, ask, columns, meter)) as patched:
+        async with aclosing(put_together(table, self._patches, ask, columns, meter)) as patched:
             async for page in patched:
                 yield page
         self._patches, self.held = None, []  # whoever asks again has it all, or wants it anew

@@ -134,7 +134,7 @@ class CachedSource:
                 rest = replace(table, quals=quals)
                 return self._fetched(rest, quals, method, asked, asked, meter=meter, window=window)
 
-            pages = put_together(kept_parts, ask, columns, meter)
+            pages = put_together(table, kept_parts, ask, columns, meter)
         async with aclosing(pages) as stream:
             async for page in stream:
                 yield page
