@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
-from fff.access.disk.codec import by_key, key_bytes, packed, unpacked
+from fff.access.disk.codec import by_key, key_bytes, packed, quals_bytes, unpacked
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
@@ -23,6 +23,9 @@ from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
 from fff.structs import replace
+
+if TYPE_CHECKING:
+    from fff.access.disk.policy import Discretion
 
 #: Scans of a table on disk that are looked at for what is wanted, newest first.
 _MOST_PARTS = 32
@@ -42,7 +45,7 @@ class CachedSource:
         ttl: seconds for which answers count as fresh.
         changes: ask only for what has changed since, where the table can tell.
         wide: keep all columns, whichever are asked for.
-        tells_secrets: whether data may not be kept, because a secret of the source stands in it.
+        discretion: tells what may not be kept.
         journal: where the source's answers are as well, by request.
         aged: is told how many seconds old is what comes from disk.
     """
@@ -57,7 +60,7 @@ class CachedSource:
         *,
         changes: bool = False,
         wide: bool,
-        tells_secrets: Callable[[bytes], bool],
+        discretion: Discretion,
         journal: Journal | None = None,
         aged: Callable[[float], None] = lambda _: None,
     ) -> None:
@@ -72,7 +75,7 @@ class CachedSource:
         self._ttl = ttl
         self._changes = changes and bool(table.primary_key)
         self._wide = wide
-        self._tells_secrets = tells_secrets
+        self._discretion = discretion
         self._journal = journal
         self._together: dict[tuple[tuple[str, ...], tuple[str, ...]], Together] = {}
         self._going_on = asyncio.Lock()
@@ -152,7 +155,8 @@ class CachedSource:
     ) -> AsyncGenerator[Page]:
         """Every row that qualifiers want, from the source; kept for later runs where it is whole."""
         fetched, doubtful = self._store.now(), _doubtful(meter)
-        file = self._store.scan_file(self._schema(asked))
+        tells = self._discretion.in_text(quals_bytes(quals))
+        file = None if tells else self._store.scan_file(self._schema(asked))
         truncated, shape = False, self._shape(quals, False)
         under = (self._shape((), False), quals)
         mark = None if table.changes is None else Watermark(table.changes.column)
@@ -175,7 +179,7 @@ class CachedSource:
                     truncated = truncated or page.truncated is not None
                     if mark is not None and merged is None:  # else changes are marked as they come
                         mark.see(page)
-                    if file is not None and self._repeats_secrets(page.rows):
+                    if file is not None and self._discretion.in_rows(page.rows):
                         file.drop()
                         file = None
                     if file is not None:
@@ -183,8 +187,9 @@ class CachedSource:
                     yield replace(page, rows=page.rows.select(list(columns)))
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
-            if file is not None and whole and _doubtful(meter) == doubtful:
-                text = b"" if mark is None else mark.text
+            text = b"" if mark is None else mark.text
+            whole = whole and _doubtful(meter) == doubtful and not self._discretion.in_text(text)
+            if file is not None and whole:
                 self._store.keep_scan(shape, self._place, asked, file, fetched, under=under, mark=text)
         finally:
             if file is not None:
@@ -213,11 +218,6 @@ class CachedSource:
         self._store.used(entry)
         mark = Watermark(self._table.changes.column, entry.mark)
         return to, [batch.select(list(columns)) for batch in rows], mark
-
-    def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
-        """Whether the source has put a secret of its own into the rows."""
-        buffers = (buffer for column in rows.columns for buffer in column.buffers() if buffer is not None)
-        return any(self._tells_secrets(buffer.to_pybytes()) for buffer in buffers)
 
     async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
         """The rows of a fresh scan on disk with these columns at least, which has all that is wanted."""
@@ -331,7 +331,9 @@ class CachedSource:
             return None
         if (names, columns) not in self._together:
             what = b"\0".join([self._shapes(names)[0], *(name.encode() for name in (*names, *columns))])
-            self._together[names, columns] = together = Together(self._journal, what, self._tells_secrets)
+            self._together[names, columns] = together = Together(
+                self._journal, what, self._discretion.in_text
+            )
             together.settle(self._answered(names, columns, together.waiting))
         return self._together[names, columns]
 
@@ -470,7 +472,9 @@ class CachedSource:
         answers = []
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
             text, body = key_bytes(_part(key, names, order)), packed(own)
-            if text is not None and (body is None or not self._tells_secrets(body)):
+            if text is None or self._discretion.in_text(b"\0".join([text, body or b""])):
+                continue
+            if not self._discretion.in_numbers(own):
                 answers.append(KeptAnswer(text, body, b"", len(own), fetched))
         self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
 
