@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
 from fff.access.disk.codec import by_key, key_bytes, packed, quals_bytes, unpacked
+from fff.access.disk.covering import Covering
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
 from fff.access.disk.together import Together
-from fff.access.key_index import KeyIndex, rows_having, tells_keys
+from fff.access.key_index import rows_having
 from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.errors import FFFError
@@ -79,9 +80,7 @@ class CachedSource:
         self._journal = journal
         self._together: dict[tuple[tuple[str, ...], tuple[str, ...]], Together] = {}
         self._going_on = asyncio.Lock()
-        self._loading = asyncio.Lock()
-        self._whole: pa.Table | None = None  # a scan from disk, for lookups
-        self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
+        self._covering = Covering(self._whole_scan)
         self._named: dict[tuple[str, ...], tuple[bytes, ...]] = {}  # shapes by key columns
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
 
@@ -118,14 +117,16 @@ class CachedSource:
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
         """Every row: from disk where a fresh scan is, or as far as parts of it are, else from the source."""
-        kept = await self._kept_scan(columns, None)
+        kept = await self._kept_scan(columns)
         if kept is not None:
-            total = sum(map(len, kept))
-            for batch in kept or [unpacked(None, self._schema(self._columns(columns)))]:
+            entry, rows = kept
+            meter.lacks(entry.absent)
+            total = sum(map(len, rows))
+            for batch in rows or [unpacked(None, self._schema(self._columns(columns)))]:
                 meter.cached += 1
                 yield Page(batch.select(list(columns)), total_rows=total)
             return
-        kept_parts = await self._patches(columns)
+        kept_parts = await self._patches(columns, meter)
         if kept_parts is None:
             pages = self._fetched(
                 table, self._table.quals, method, columns, self._columns(columns), meter=meter, window=window
@@ -190,7 +191,10 @@ class CachedSource:
             text = b"" if mark is None else mark.text
             whole = whole and _doubtful(meter) == doubtful and not self._discretion.in_text(text)
             if file is not None and whole:
-                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under, mark=text)
+                absent = tuple(name for name in asked if name in meter.missed)
+                self._store.keep_scan(
+                    shape, self._place, asked, file, fetched, under=under, mark=text, absent=absent
+                )
         finally:
             if file is not None:
                 file.drop()
@@ -219,13 +223,20 @@ class CachedSource:
         mark = Watermark(self._table.changes.column, entry.mark)
         return to, [batch.select(list(columns)) for batch in rows], mark
 
-    async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
-        """The rows of a fresh scan on disk with these columns at least, which has all that is wanted."""
+    async def _kept_scan(
+        self, columns: Sequence[str], *, for_keys: bool = False
+    ) -> tuple[ScanEntry, list[pa.RecordBatch]] | None:
+        """The rows of a fresh scan on disk with these columns at least, which has all that is wanted.
+
+        `for_keys`: one that fits into memory, and can answer for lookups.
+        """
         known = [entry for entry, quals in self._parts(columns) if implied(self._table.quals, quals)]
+        if for_keys:
+            known = [one for one in known if one.bytes <= SESSION_BYTES and not {*one.absent} & {*columns}]
         for entry in sorted(known, key=lambda one: one.bytes):
-            rows = None if at_most is not None and entry.bytes > at_most else await self._rows_of(entry)
+            rows = await self._rows_of(entry)
             if rows is not None:
-                return rows
+                return entry, rows
         return None
 
     def _parts(self, columns: Sequence[str]) -> list[tuple[ScanEntry, Quals]]:
@@ -247,7 +258,7 @@ class CachedSource:
         """Columns by names in any case, as they are declared."""
         return [field.name for field in map(self._table.column, names) if field is not None]
 
-    async def _patches(self, columns: Sequence[str]) -> Patches[list[Page]] | None:
+    async def _patches(self, columns: Sequence[str], meter: AccessMeter) -> Patches[list[Page]] | None:
         """What is on disk of what is wanted, where only the rest must be asked for."""
         if self._changes or self._table.rows_wanted is not None or not self._table.quals:
             return None
@@ -258,6 +269,7 @@ class CachedSource:
             rows = await self._rows_of(entry)
             if rows is None:
                 return None
+            meter.lacks(entry.absent)
             here.append(([Page(batch) for batch in rows], extent))
         return None if on_disk is None else Patches(tuple(here), on_disk.rest)
 
@@ -268,7 +280,7 @@ class CachedSource:
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys; asked for are only those that nothing on disk covers."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
-        index = await self._covering(method.keys, needed)
+        index = await self._covering.by(method.keys, needed)
         if index is not None:
             meter.cached += len(keys)
             for rows in index.rows_of(keys, columns):
@@ -306,7 +318,7 @@ class CachedSource:
         if (
             self._prompt is None
             or together is not None
-            or await self._covering(method.keys, needed) is not None
+            or await self._covering.by(method.keys, needed) is not None
         ):
             return (), self.lookup(table, method, columns, keys, meter=meter)
         known = self._answered(method.keys, needed, keys)
@@ -400,34 +412,14 @@ class CachedSource:
         if whole and _doubtful(meter) == before:
             self._keep(names, columns, keys, brought, fetched)
 
-    async def _covering(self, names: tuple[str, ...], needed: Sequence[str]) -> KeyIndex | None:
-        """All rows by these columns, where a scan on disk holds them.
-
-        Looked for once: later ones are this run's own.
-        """
-        if self._is_looked(names, needed):
-            return self._looked[names]
-        async with self._loading:
-            if self._is_looked(names, needed):
-                return self._looked[names]
-            kept = None
-            if self._whole is None or not set(needed) <= set(self._whole.schema.names):
-                kept = await self._kept_scan(needed, SESSION_BYTES)
-                self._looked = {}
-                self._whole = None
-                if kept is not None:
-                    schema = kept[0].schema if kept else self._schema(self._columns(needed))
-                    self._whole = pa.Table.from_batches(kept, schema)
-            whole = self._whole
-            index = None
-            if whole is not None and tells_keys(whole, names):
-                index = await asyncio.to_thread(KeyIndex, whole, names)
-            self._looked[names] = index
-            return index
-
-    def _is_looked(self, names: tuple[str, ...], needed: Sequence[str]) -> bool:
-        """Whether it is known what a scan on disk has by these columns."""
-        return names in self._looked and (self._whole is None or set(needed) <= set(self._whole.schema.names))
+    async def _whole_scan(self, needed: Sequence[str]) -> pa.Table | None:
+        """The rows of a scan on disk for lookups that need these columns: but for those that a list may just not tell."""
+        kept = await self._kept_scan(needed, for_keys=True)
+        if kept is None:
+            return None
+        entry, rows = kept
+        whole = pa.Table.from_batches(rows, self._schema(entry.columns))
+        return whole.drop_columns(list(entry.absent))
 
     def _answered(
         self, names: tuple[str, ...], needed: Sequence[str], keys: Collection[Key]
