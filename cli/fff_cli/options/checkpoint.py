@@ -16,8 +16,8 @@ from fff_cli.options.arguments import QueryArguments
 
 _ABOUT, _FORMAT = "statement.json", 1
 _ADDED = "added"  # names the file that the result has been added to
-#: What a checkpoint has in its folder, and the drafts that a killed run leaves.
-_OWN = re.compile(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part)?")
+#: What a checkpoint has in its folder, the drafts that a killed run leaves, and what was damaged.
+_OWN = re.compile(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part|\.broken)?")
 
 
 class Begun(Struct, frozen=True):
