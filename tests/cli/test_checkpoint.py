@@ -135,6 +135,25 @@ def test_a_folder_of_other_things_is_no_place_for_a_checkpoint(
     assert fff(["query", "SELECT 1 AS a", "--checkpoint", "kept", "-q"]) == 0
 
 
+def test_what_failed_before_its_first_answer_may_be_begun_anew_in_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = {"base_url": "http://127.0.0.1:9", "retry": {"max_attempts": 1}}
+    tables = {"t": {"columns": {"a": "int"}, "scan": {"endpoint": "t"}}}
+    spec = {"version": 1, "sources": {"web": {"client": client, "tables": tables}}}
+    (tmp_path / "down.yaml").write_text(json.dumps(spec), encoding="utf-8")
+    begun = ["query", "SELECT 1 AS a", "--checkpoint", "kept", "-q", "-o", "csv"]
+    assert fff(["query", "SELECT a FROM t", "-s", "down.yaml", *begun[2:]]) == 4
+    assert (tmp_path / "kept" / "statement.json").exists(), "it can be gone on with when the server is up"
+    assert fff(begun) == 0
+    assert fff(["resume", "kept"]) == 0
+    assert capfd.readouterr().out == "a\n1\n" * 2
+    _kept(tmp_path / "kept", "a")
+    assert fff(begun) == 2
+    assert "'kept' holds a checkpoint already" in capfd.readouterr().err
+
+
 @pytest.mark.slow
 def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> None:
     with ended(tmp_path) as (site, asked):

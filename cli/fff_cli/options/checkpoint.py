@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fff.access.disk.folder import replaced
+from fff.access.disk.journal import is_empty
 from fff.errors import UsageError
 from fff.structs import Struct, replace
 from fff_cli.options.arguments import QueryArguments
@@ -46,7 +47,8 @@ def check(arguments: QueryArguments) -> None:
     """Raise UsageError for options that exclude a checkpoint, and for a folder that holds one."""
     if arguments.checkpoint is None:
         return
-    if not arguments.texts and (arguments.checkpoint / _ABOUT).exists():
+    begun = (arguments.checkpoint / _ABOUT).exists() and not is_empty(arguments.checkpoint)
+    if begun and not arguments.texts:
         raise UsageError(
             f"{str(arguments.checkpoint)!r} holds a checkpoint already",
             hint=f"go on with it by fff resume {arguments.checkpoint}, or name another folder",
