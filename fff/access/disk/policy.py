@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-import pyarrow as pa
-
+from fff.access.disk.discretion import Discretion
 from fff.access.disk.folder import byte_limit, cache_folder
 from fff.access.disk.journal import Journal
 from fff.access.disk.responses import Replies
@@ -20,23 +19,6 @@ from fff.quals import Quals
 
 #: Seconds that answers count as fresh where the cache is asked for and neither spec nor user says how long.
 DEFAULT_TTL = 300.0
-
-
-class Discretion:
-    """Looks for the secrets of a source in what it has answered, and in what it was asked."""
-
-    def __init__(self, source: Cacheable) -> None:
-        self.in_text = source.tells_secrets
-        self._has_numbers = source.has_secret_numbers
-
-    def in_rows(self, rows: pa.RecordBatch) -> bool:
-        """Whether a secret stands in some column."""
-        buffers = (buffer for column in rows.columns for buffer in column.buffers() if buffer is not None)
-        return any(self.in_text(buffer.to_pybytes()) for buffer in buffers) or self.in_numbers(rows)
-
-    def in_numbers(self, rows: pa.RecordBatch) -> bool:
-        """Whether a number is a secret, as nobody sees in its bytes."""
-        return self._has_numbers() and self.in_text(str(rows.to_pydict()).encode())
 
 
 class RowCache:

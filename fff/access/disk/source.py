@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
 from fff.access.disk.codec import by_key, key_bytes, packed, quals_bytes, unpacked
-from fff.access.disk.covering import Covering
+from fff.access.disk.discretion import Discretion
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
 from fff.access.disk.together import Together
-from fff.access.key_index import rows_having
+from fff.access.key_index import Covering, rows_having
 from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.errors import FFFError
@@ -24,9 +24,6 @@ from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
 from fff.structs import replace
-
-if TYPE_CHECKING:
-    from fff.access.disk.policy import Discretion
 
 #: Scans of a table on disk that are looked at for what is wanted, newest first.
 _MOST_PARTS = 32
