@@ -203,6 +203,12 @@ class AccessMeter:
         if before < _SEVERAL <= before + records:
             self.warn(message)
 
+    def lacks(self, columns: Iterable[str]) -> None:
+        """No record of an answer that an earlier run has kept had these columns."""
+        for column in columns:
+            if column not in self.met:
+                self.missed.setdefault(column, (0, ""))
+
     def meet(self, column: str) -> None:
         """A record has something there: the warning is void."""
         self.met.add(column)
@@ -223,9 +229,12 @@ class Misgivings:
         self._whose = whose
         self._before = meter.bad_records, meter.doubts, dict(meter.warnings)
         self._said: tuple[int, int, dict[str, int]] = 0, 0, {}
+        self.absent: frozenset[str] = frozenset()  # columns that no record had, once the answers are over
 
     def end(self) -> None:
         """The answers are over: what the meter is told later is about others."""
+        if self._meter is not None:
+            self.absent = frozenset(self._meter.missed)
         self._said, self._meter = self._since(), None
 
     @property

@@ -63,12 +63,15 @@ class PatchedSource:
                     yield page
             return
 
+        for part, _ in self.held:
+            meter.lacks(part.absent)
+
         def ask(quals: Quals) -> AsyncGenerator[Page]:
             narrowed = replace(table, quals=quals)
             rest = self._opened(quals).scan(narrowed, method, columns, meter=meter, window=window)
             return cast("AsyncGenerator[Page]", rest)
 
-        async with aclosing(put_together(self._patches, ask, columns, meter)) as patched:
+        async with aclosing(put_together(table, self._patches, ask, columns, meter)) as patched:
             async for page in patched:
                 yield page
         self._patches, self.held = None, []  # whoever asks again has it all, or wants it anew
@@ -80,7 +83,7 @@ class PatchedSource:
         left = list(keys)
         for part, extent in self.held:
             inside = _inside(table, method.keys, left, extent)
-            index: KeyIndex | None = part.covering(method.keys) if any(inside) else None
+            index: KeyIndex | None = part.covering(method.keys, columns) if any(inside) else None
             if index is not None:
                 mine = [key for key, own in zip(left, inside, strict=True) if own]
                 left = [key for key, own in zip(left, inside, strict=True) if not own]

@@ -42,6 +42,22 @@ class Patches(Struct, Generic[P], frozen=True):
         """The columns (in lower case) by which rows are told apart."""
         return {name for _, extent in (*self.here, *self.rest) for name, _ in extent.columns}
 
+    def movable(self, table: Table) -> list[str]:
+        """The columns by whose values a row may have moved from one reading to another, and be in both or in none.
+
+        A row of another primary key is another row.
+        """
+        if len({id(part) for part, _ in self.here}) + len(self.rest) < 2:
+            return []
+        sides = [dict(extent.columns) for _, extent in (*self.here, *self.rest)]
+        fixed = {name.lower() for name in table.primary_key}
+        return [
+            field.name
+            for field in table.columns
+            if (name := field.name.lower()) not in fixed
+            and any(one.get(name) != sides[0].get(name) for one in sides)
+        ]
+
 
 def patches(table: Table, parts: Iterable[tuple[P, Quals]]) -> Patches[P] | None:
     """How a table under its qualifiers is put together of parts that were read under others; None: ask for all of it."""
@@ -216,12 +232,19 @@ def _range_quals(key: KeyColumn, field: Field, ends: Sequence[Verge | None]) -> 
 
 
 async def put_together(
+    table: Table,
     patched: Patches[list[Page]],
     ask: Callable[[Quals], AsyncGenerator[Page]],
     columns: Sequence[str],
     meter: AccessMeter,
 ) -> AsyncGenerator[Page]:
     """Every row: first those of the parts that are here, each with its EOT, then what is asked for."""
+    if movable := patched.movable(table):
+        names = " and ".join(movable)
+        meter.warn(
+            f"{table.full_name}: parts that were read at different times, by {names}, were put together: a row whose "
+            f"{names} changed in between may be lacking, or be here twice; read anew (--no-cache, or after reset) it is whole"
+        )
     empty: pa.RecordBatch | None = None
     for pages, extent in patched.here:
         for page in pages:

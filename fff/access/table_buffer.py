@@ -125,17 +125,23 @@ class TableBuffer:
             del self._scans[place]  # whoever comes later tries anew
         if not self.kept and self.users <= self._started.get(place[0], set()):
             reading.trim()
-        if self.kept and reading.complete:
+        if self.kept and reading.complete and not reading.misgivings.absent:
             self._lookups.clear()  # whatever they could bring is here
             self._bytes_of_lookups = 0
+        if self.kept and reading.complete:
             twins = [one for (name, _), one in self._scans.items() if name == place[0] and one.complete]
             if len(twins) > 1 and self._scans.get(place) is reading:
                 del self._scans[place]  # two budgets have paid for the same rows
         self._store.grew(self)
 
-    def covering(self, keys: Sequence[str]) -> KeyIndex | None:
-        """All rows by these columns, when a scan has brought them all, and says which they are."""
-        if not set(keys) <= set(self.columns):
+    @property
+    def absent(self) -> frozenset[str]:
+        """The columns that no record of a scan which has brought all rows had: a list may just not tell them."""
+        return next((reading.misgivings.absent for reading in self.wholes), frozenset())
+
+    def covering(self, keys: Sequence[str], columns: Sequence[str]) -> KeyIndex | None:
+        """All rows by these columns, when a scan has brought them all, and says which they are and what else is wanted."""
+        if not set(keys) <= set(self.columns) or not self.absent.isdisjoint(columns):
             return None
         whole = next(iter(self.wholes), None)
         if whole is None:
@@ -363,7 +369,7 @@ class SharedSource:
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys; asked for are only those that no answer serves."""
         self._asked.setdefault((table.full_name, method.name), set()).update(keys)
-        index = self._buffer.covering(method.keys)
+        index = self._buffer.covering(method.keys, columns)
         if index is not None:
             meter.cached += len(keys)
             self._tell(self._buffer.wholes, meter)

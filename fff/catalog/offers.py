@@ -315,6 +315,9 @@ class Cacheable(Protocol):
     def tells_secrets(self, data: bytes) -> bool:
         """Whether a secret of the source stands in there: such rows are never kept."""
 
+    def has_secret_numbers(self) -> bool:
+        """Whether one of them may be read as a number, so that the texts of numbers are to be looked through as well."""
+
     def remember(self, memory: ResponseMemory | None) -> None:
         """Ask for what is in there only if it has changed, and remember what says how to ask so; None: no more."""
 

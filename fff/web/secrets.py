@@ -105,6 +105,11 @@ class Redactor:
         text = data.decode("utf-8", "surrogateescape") if self._mixed else ""
         return any(masked.search(text) for masked in self._mixed)
 
+    @property
+    def has_digits(self) -> bool:
+        """Whether some secret that is looked for in data is all digits: a number may be it, which is no text."""
+        return any(secret.isdecimal() and len(secret) >= _KEY for secret in self._secrets)
+
     def url(self, url: str) -> str:
         """The URL without user information, without known secrets, and without parameters that hold secrets by name."""
         try:

@@ -135,6 +135,25 @@ def test_a_folder_of_other_things_is_no_place_for_a_checkpoint(
     assert fff(["query", "SELECT 1 AS a", "--checkpoint", "kept", "-q"]) == 0
 
 
+def test_what_failed_before_its_first_answer_may_be_begun_anew_in_the_same_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = {"base_url": "http://127.0.0.1:9", "retry": {"max_attempts": 1}}
+    tables = {"t": {"columns": {"a": "int"}, "scan": {"endpoint": "t"}}}
+    spec = {"version": 1, "sources": {"web": {"client": client, "tables": tables}}}
+    (tmp_path / "down.yaml").write_text(json.dumps(spec), encoding="utf-8")
+    begun = ["query", "SELECT 1 AS a", "--checkpoint", "kept", "-q", "-o", "csv"]
+    assert fff(["query", "SELECT a FROM t", "-s", "down.yaml", *begun[2:]]) == 4
+    assert (tmp_path / "kept" / "statement.json").exists(), "it can be gone on with when the server is up"
+    assert fff(begun) == 0
+    assert fff(["resume", "kept"]) == 0
+    assert capfd.readouterr().out == "a\n1\n" * 2
+    _kept(tmp_path / "kept", "a")
+    assert fff(begun) == 2
+    assert "'kept' holds a checkpoint already" in capfd.readouterr().err
+
+
 @pytest.mark.slow
 def test_what_has_ended_is_answered_again_without_a_request(tmp_path: Path) -> None:
     with ended(tmp_path) as (site, asked):
@@ -241,6 +260,10 @@ def _request(key: str = "a", token: str = "") -> Request:
     return Request(f"http://x/{key}", credentials=credentials)
 
 
+#: Bytes of the length and the signature before an answer.
+_BEHIND = 24
+
+
 def _kept(folder: Path, *keys: str) -> None:
     async def keep() -> None:
         journal = Journal(folder)
@@ -280,6 +303,36 @@ def test_what_was_changed_on_the_disk_is_not_believed(tmp_path: Path) -> None:
     file.write_bytes(data)
     assert _read(tmp_path / "j", "a") == b"of a"
     assert _read(tmp_path / "j", "b") is None
+
+
+@pytest.mark.parametrize("front", range(0, 40, 3), ids=str)
+def test_damage_of_one_answer_costs_that_one(front: int, tmp_path: Path) -> None:
+    """Wherever it is: in the length, the signature or what stands behind them."""
+    _kept(tmp_path / "j", "a", "b", "c", "d")
+    file = tmp_path / "j" / "journal"
+    data = bytearray(file.read_bytes())
+    second = _BEHIND + int.from_bytes(data[:8], "big")
+    data[second + front] ^= 1 + front
+    file.write_bytes(data)
+    for _ in range(2):
+        assert [_read(tmp_path / "j", key) for key in "abcd"] == [b"of a", None, b"of c", b"of d"]
+        assert file.stat().st_size == len(data)
+    _kept(tmp_path / "j", "b")
+    assert [_read(tmp_path / "j", key) for key in "abcd"] == [b"of a", b"of b", b"of c", b"of d"]
+
+
+def test_a_journal_that_another_key_has_signed_is_put_aside(tmp_path: Path) -> None:
+    _kept(tmp_path / "j", "a", "b")
+    folder = tmp_path / "j"
+    before = (folder / "journal").read_bytes()
+    key = (folder / "key").read_bytes()
+    (folder / "key").unlink()
+    assert _read(folder, "a") is None
+    assert (folder / "journal.broken").read_bytes() == before
+    assert stat.S_IMODE((folder / "journal.broken").stat().st_mode) == 0o600
+    (folder / "key").write_bytes(key)
+    (folder / "journal.broken").replace(folder / "journal")
+    assert _read(folder, "b") == b"of b"
 
 
 def test_equal_requests_have_their_answers_in_the_order_they_came_and_others_none(tmp_path: Path) -> None:

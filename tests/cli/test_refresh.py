@@ -219,6 +219,24 @@ def test_a_file_that_somebody_has_changed_is_not_replaced(
         assert "x.csv: -1, 1 row" in capfd.readouterr().err
 
 
+def test_what_a_file_came_of_is_forgotten_where_another_result_takes_its_place(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Else it would be told that somebody has changed it, and replaced by what it held before."""
+    with (desk := Desk(A)).serving(here):
+        assert written("x.csv") == 0
+        desk.down = 1
+        assert fff(
+            ["query", "SELECT 1 AS a FROM t", "-s", "fff.yaml", "-O", "x.csv", "--on-source-error", "partial"]
+        )
+        assert (here / "x.csv.fff.json").exists(), "the file is as it was"
+        assert fff(["query", "SELECT 1 AS a", "-O", "x.csv"]) == 0
+        assert not (here / "x.csv.fff.json").exists()
+        assert fff(["refresh", "x.csv", "--overwrite"]) == 2
+        assert "it is not known what" in capfd.readouterr().err
+        assert (here / "x.csv").read_text() == "a\n1\n"
+
+
 def test_what_a_stranger_says_beside_a_file_is_not_run(
     here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sqlite3
 import sys
@@ -22,7 +23,7 @@ from fff.access.stack import open_source
 from fff.errors import UsageError
 from tests.engine.cached import ABC, INTS, JOIN, TABLES, World
 from tests.engine.joins import SHAPES, mixed, oracle, random_site
-from tests.engine.site import Site, access, run
+from tests.engine.site import Row, Site, access, run
 from tests.web.serving import Serve
 
 
@@ -461,6 +462,45 @@ async def test_a_scan_that_does_not_tell_a_key_answers_no_lookup_by_it(
             return
     async with world.federation() as second:
         assert (await run(second, sql))[0] == [(3,)]
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["on disk", "in a session"])
+async def test_a_list_answers_no_lookup_for_a_column_that_its_records_lack(
+    serve: Serve, tmp_path: Path, keep: bool
+) -> None:
+    """What they have as null is told: of such columns, and of all others, nothing is asked for."""
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        rows = [{"id": n, "name": f"n{n}", "gone": None} for n in range(3)]
+        if request.path == "/u":
+            return web.json_response(rows)
+        one = rows[int(request.path.rpartition("/")[2])]
+        return web.json_response([one | {"detail": f"d{one['id']}"}])
+
+    columns = {"id": "int", "name": "string", "gone": "string", "detail": "string"}
+    by_id = {"keys": ["id"], "endpoint": {"path": "u/{id}"}}
+    tables = {"u": {"columns": columns, "primary_key": "id", "scan": {"endpoint": "u"}, "lookups": [by_id]}}
+    world = World((await serve(handler)).url, Site({}), tmp_path, tables)
+    async with contextlib.AsyncExitStack() as stack:
+        one = await stack.enter_async_context(world.federation(cached=not keep, keep=keep))
+
+        async def told(sql: str) -> tuple[list[Row], list[str]]:
+            federation = one if keep else await stack.enter_async_context(world.federation())
+            asked.clear()
+            return (await run(federation, sql))[0], sorted(asked)
+
+        every = [(n, None, None) for n in range(3)]
+        assert await told("SELECT id, gone, detail FROM u") == (every, ["/u"])
+        assert await told("SELECT name, gone FROM u WHERE id IN (1, 2)") == ([("n1", None), ("n2", None)], [])
+        for wanted in (["/u/1", "/u/2"], []):
+            assert await told("SELECT id, detail FROM u WHERE id IN (1, 2)") == (
+                [(1, "d1"), (2, "d2")],
+                wanted,
+            )
+        assert await told("SELECT name FROM u WHERE id = 0") == ([("n0",)], [])
+        assert await told("SELECT id, gone, detail FROM u") == (every, []), "and the list is as it was"
 
 
 @pytest.mark.parametrize("sql", ["SELECT a, b FROM r", "SELECT a, c FROM s WHERE b IN (1, 2)"])

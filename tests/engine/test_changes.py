@@ -208,3 +208,35 @@ async def test_a_changed_row_without_a_key_has_all_asked_for(desk: Desk) -> None
     rows, outcome = await desk.run()
     assert None in since(desk)
     assert (len(rows), outcome.complete) == (8, True)
+
+
+SOME = "SELECT id FROM t WHERE level >= 1"
+
+
+async def test_a_read_under_conditions_is_not_kept_as_the_whole_where_nothing_said_since_when(
+    desk: Desk,
+) -> None:
+    desk.ledger.rows.clear()
+    await desk.run()
+    await desk.run(SOME)
+    for number in range(1, 6):
+        desk.ledger.put(number, f"2024-05-0{number}T00:00:00Z", "open" if number > 2 else "closed")
+    assert len((await desk.run(SOME))[0]) == 3
+    rows, outcome = await desk.run()
+    assert ([id_ for id_, _ in rows], outcome.complete) == ([1, 2, 3, 4, 5], True)
+    desk.ledger.put(6, "2024-06-01T00:00:00Z")
+    rows, _ = await desk.run()
+    assert (len(rows), None in since(desk)) == (6, False), "what was read in full is built on"
+
+
+async def test_a_read_under_conditions_is_not_kept_as_the_whole_where_a_changed_row_had_no_key(
+    desk: Desk,
+) -> None:
+    desk.ledger.put(1, "2024-05-01T00:00:00Z", "closed")
+    await desk.run()
+    await desk.run(SOME)
+    desk.ledger.put(None, "2024-06-01T00:00:00Z")
+    assert len((await desk.run(SOME))[0]) == 7
+    del desk.ledger.rows[-1]
+    rows, outcome = await desk.run()
+    assert ([id_ for id_, _ in rows], outcome.complete) == ([1, 2, 3, 4, 5, 6, 7], True)

@@ -1,4 +1,4 @@
-"""A checkpoint holds no secret: neither what proved who asks, nor what a source made of it in rows, heads and links."""
+"""A checkpoint and the cache hold no secret: neither what proved who asks, nor what a source made of it in rows, heads and links."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from fff.access.disk.journal import Journal
 from fff.opening import open_federation
-from tests.engine.site import rows_of
+from tests.engine.cached import JOIN, World
+from tests.engine.site import Site, rows_of, run
 from tests.web.echoes import FORMS, PLAIN, SECRET, leaks
 from tests.web.serving import Serve
 
 COOKIE = "cOOKIE0123456789tsr"
 WRITTEN = "qLITERAL0123456789wvu"
 TOKEN = "tokBOUGHT9876543210zyxw"
+DIGITS = "8273645546372891"
 TOKENS = {
     "type": "oauth2_client_credentials",
     "access_token_url": "URL/token",
@@ -113,3 +116,56 @@ async def test_no_secret_is_in_a_checkpoint(serve: Serve, tmp_path: Path) -> Non
     assert sum(b'"x": "y"' in part for part in parts) >= len(SOURCES), "what holds none is kept"
     texts = [part.decode(code, "replace") for part in parts for code in ("utf-8", "utf-16-le")]
     assert [text for text in texts if leaks(text, SECRET, PLAIN, TOKEN, WRITTEN, COOKIE)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "secret"),
+    [("string", SECRET), ("string", TOKEN), ("bigint", DIGITS), ("decimal(20,2)", DIGITS)],
+)
+async def test_no_secret_is_kept_as_a_key_a_condition_or_a_number(
+    serve: Serve, tmp_path: Path, kind: str, secret: str
+) -> None:
+    value = secret if kind == "string" else int(secret)
+    literal = "'" + secret.replace("\\", "\\\\").replace("'", "\\'") + "'" if kind == "string" else secret
+
+    async def told(request: web.Request) -> web.StreamResponse:
+        rows = [{"id": n, "tok": value} for n in range(2)]
+        return web.json_response([] if request.path == "/l" or "tok" in request.query else rows)
+
+    columns = {"id": "int", "tok": kind}
+    by_key = {"keys": ["tok"], "endpoint": {"path": "l", "params": {"q": "{tok}"}}}
+    tables = {
+        "t": {
+            "columns": columns,
+            "key_columns": [{"name": "tok", "operators": ["="]}],
+            "scan": {"endpoint": "t"},
+        },
+        "l": {
+            "columns": {"tok": kind, "d": "string"},
+            "key_columns": [{"name": "tok", "require": "required"}],
+            "lookups": [by_key],
+        },
+    }
+    world = World((await serve(told)).url, Site({}), tmp_path, tables, environ={"KEY": secret})
+    world.client = {"auth": {"type": "bearer", "token": "${env:KEY}"}}
+    for sql, count in (
+        ("SELECT id FROM t", 2),
+        (f"SELECT id FROM t WHERE tok = {literal}", 0),
+        (f"SELECT d FROM l WHERE tok = {literal}", 0),
+    ):
+        async with world.federation() as federation:
+            rows, execution = await run(federation, sql)
+        assert (len(rows), execution.outcome.complete) == (count, True)
+    files = [path for path in world.kept.rglob("*") if path.is_file()]
+    data = b"".join(path.read_bytes() for path in files)
+    assert files
+    assert not leaks(data.decode(errors="replace"), secret)
+    assert not isinstance(value, int) or value.to_bytes(8, "little") not in data
+    assert not list(world.kept.glob("*.arrow")), "nor is it packed somewhere"
+
+
+async def test_numbers_are_kept_of_a_source_whose_secret_is_none(world: World) -> None:
+    world.client, world.environ = {"auth": {"type": "bearer", "token": "${env:KEY}"}}, {"KEY": DIGITS}
+    rows, *_ = await world.run(JOIN)
+    again, sent, _ = await world.run(JOIN)
+    assert (again, sent) == (rows, 0), "they are looked at, and are others"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import random
 from collections.abc import AsyncGenerator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from aiohttp import web
 
 from fff.access.patched import PatchedSource
 from fff.access.remainder import certain, patches
@@ -19,6 +22,9 @@ from fff.quals import Qual
 from fff.schema import Field
 from fff.sql.analysis.pushdown import quals_of
 from fff.stats import AccessMeter
+from tests.engine.cached import World
+from tests.engine.site import Site, run
+from tests.web.serving import Serve
 
 _MOMENT = dt.datetime(2026, 1, 31, 23, 59, 58, tzinfo=dt.UTC)
 #: Declared type, and values of it that are near each other and near the places where they are rounded.
@@ -183,3 +189,40 @@ async def test_keys_in_a_range_that_is_held_are_not_asked_for() -> None:
     assert sorted(found) == [2, 3, 6, 7, 19]
     assert source.keys == [2, 7, 19]
     assert meter.cached == 2
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["on disk", "in a session"])
+async def test_of_parts_that_were_read_at_different_times_it_is_said_that_a_row_may_have_moved(
+    serve: Serve, tmp_path: Path, keep: bool
+) -> None:
+    rows = {1: 4, 2: 7, 3: 1}
+
+    async def handler(asked: web.Request) -> web.Response:
+        of = "n" if asked.path == "/moving" else "id"
+        low, high = int(asked.query.get("low", -9)), int(asked.query.get("high", 99))
+        told = ({"id": id_, "n": n} for id_, n in rows.items())
+        return web.json_response([one for one in told if low <= one[of] <= high])
+
+    def ranged(path: str, column: str) -> dict[str, Any]:
+        told = {"name": column, "operators": [">=", "<="], "param": {">=": "low", "<=": "high"}}
+        columns = {"id": "int", "n": "int"}
+        return {"columns": columns, "primary_key": "id", "key_columns": [told], "scan": {"endpoint": path}}
+
+    tables = {"moving": ranged("moving", "n"), "fixed": ranged("fixed", "id")}
+    world = World((await serve(handler)).url, Site({}), tmp_path, tables)
+    async with contextlib.AsyncExitStack() as stack:
+        one = await stack.enter_async_context(world.federation(cached=not keep, keep=keep))
+
+        async def warnings(sql: str) -> tuple[str, ...]:
+            federation = one if keep else await stack.enter_async_context(world.federation())
+            return (await run(federation, sql))[1].outcome.warnings
+
+        assert await warnings("SELECT id, n FROM moving WHERE n BETWEEN 3 AND 5") == ()
+        assert await warnings("SELECT id, n FROM fixed WHERE id BETWEEN 2 AND 3") == ()
+        assert await warnings("SELECT id, n FROM fixed WHERE id BETWEEN 1 AND 3") == (), (
+            "another id is another row"
+        )
+        assert await warnings("SELECT id, n FROM moving WHERE n BETWEEN 4 AND 5") == (), "of one reading"
+        rows.update({1: 7, 2: 4})
+        told = await warnings("SELECT id, n FROM moving WHERE n BETWEEN 1 AND 9")
+        assert [text for text in told if "read at different times, by n" in text and "may be lacking" in text]

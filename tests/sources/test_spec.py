@@ -106,6 +106,30 @@ def test_every_problem_is_reported_at_once_with_its_key_line_and_remedy(tmp_path
     ]
 
 
+@pytest.mark.parametrize(
+    ("auth", "key", "what"),
+    [
+        ("type: api_key, name: k, in: query, api_key: x", "in", "unknown key"),
+        ("type: api_key, name: [k], api_key: x", "name", "must be text, not a list"),
+        ("type: api_key, name: k", "api_key", "is missing"),
+        ("type: api_key, name: k, api_key: [x]", "api_key", "must be text, not a list"),
+    ],
+)
+def test_a_type_that_is_called_as_one_of_its_keys_is_not_taken_for_that(
+    tmp_path: Path, auth: str, key: str, what: str
+) -> None:
+    text = f"""\
+        version: 1
+        sources:
+          s:
+            client: {{base_url: "http://e.org", auth: {{{auth}}}}}
+            tables: {{t: {{columns: {{a: int}}, scan: {{endpoint: t}}}}}}
+        """
+    place, _, said, hint = problems(tmp_path, text)[0]
+    assert (place, said) == (f"sources.s.client.auth.{key}", what)
+    assert what != "unknown key" or (hint or "").startswith("known here: api_key, location, name")
+
+
 def test_one_round_finds_what_is_wrong_behind_what_is_wrong(tmp_path: Path) -> None:
     """Names that do not fit are found though others are misspelt, and nothing is told that only a mistake makes wrong."""
     text = """\

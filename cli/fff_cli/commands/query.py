@@ -37,7 +37,7 @@ from fff_cli.output.sinks.folders import check as check_folder
 from fff_cli.output.sinks.temporary import remove_folders
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
 from fff_cli.refresh.remembered import check as check_refreshable
-from fff_cli.refresh.remembered import one_result, remember
+from fff_cli.refresh.remembered import forget, one_result, remember
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import JsonLines, Lines, Progress, Quiet, Steering, say
 from fff_cli.run.reports import Reports, exit_code_of
@@ -363,10 +363,21 @@ class ScriptRun:
             adds(self._arguments)
         with writing():
             self._note = target.keep(aside=aside, whole=whole)
-        if self._arguments.refreshable and whole:  # at once: what fails from here on changes the file no more
-            remember(self._arguments, self._plan.texts, self._plan.format)
+        if not aside and not isinstance(
+            target, PartOfFile
+        ):  # at once: what fails from here on changes the file no more
+            self.told(whole=whole)
         if self._note is not None and target is self._file:
             self._progress.note(self._note)
+
+    def told(self, *, whole: bool) -> None:
+        """Write down what the file holds now came of, or forget what another result there did."""
+        if self._arguments.refreshable and whole:
+            remember(self._arguments, self._plan.texts, self._plan.format)
+        elif self._arguments.output_file is not None and not (
+            self._arguments.append or self._arguments.upsert
+        ):
+            forget(self._arguments.output_file)
 
     def aside(self, *, whole: bool) -> bool:
         """Whether a result goes beside the file that was named for it."""

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from fff.access.disk.folder import replaced
+from fff.access.disk.journal import is_empty
 from fff.errors import UsageError
 from fff.structs import Struct, replace
 from fff_cli.options.arguments import QueryArguments
 
 _ABOUT, _FORMAT = "statement.json", 1
 _ADDED = "added"  # names the file that the result has been added to
-#: What a checkpoint has in its folder, and the drafts that a killed run leaves.
-_OWN = re.compile(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part)?")
+#: What a checkpoint has in its folder, the drafts that a killed run leaves, and what was damaged.
+_OWN = re.compile(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part|\.broken)?")
 
 
 class Begun(Struct, frozen=True):
@@ -46,7 +47,8 @@ def check(arguments: QueryArguments) -> None:
     """Raise UsageError for options that exclude a checkpoint, and for a folder that holds one."""
     if arguments.checkpoint is None:
         return
-    if not arguments.texts and (arguments.checkpoint / _ABOUT).exists():
+    begun = (arguments.checkpoint / _ABOUT).exists() and not is_empty(arguments.checkpoint)
+    if begun and not arguments.texts:
         raise UsageError(
             f"{str(arguments.checkpoint)!r} holds a checkpoint already",
             hint=f"go on with it by fff resume {arguments.checkpoint}, or name another folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -116,6 +117,12 @@ def remember(arguments: QueryArguments, texts: Sequence[str], form: str) -> None
         options={**options, "safe_csv": arguments.safe_csv},
     )
     write(file, about)
+
+
+def forget(file: Path) -> None:
+    """What another result in its place came of is of no use, and would be put there again."""
+    with contextlib.suppress(OSError):
+        _beside(file).unlink()
 
 
 def write(file: Path, about: KeptStatement) -> None:

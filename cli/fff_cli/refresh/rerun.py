@@ -156,6 +156,9 @@ class _Rerun(ScriptRun):
         self._kept()  # at once: whatever fails from here on, the file is the new one
         self._note = f"{self._name}: {text}" + (f"; {self._note}" if self._note is not None else "")
 
+    def told(self, *, whole: bool) -> None:
+        """What the file came of is written down behind, whether or not it is another now."""
+
     def _compare(self, now: pa.Table) -> tuple[bool, str]:
         """Whether the file may stay as it is, and what is said of the difference."""
         rows = counted(now.num_rows, "row")

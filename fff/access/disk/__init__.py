@@ -5,6 +5,7 @@ Out: the same pages in a later run, while they are fresh and whole.
 
     changes    Rows that are on disk brought up to date by those that have come or changed since
     codec      Rows and keys as bytes.
+    discretion What may not be kept on disk, because a secret of its source stands in it.
     folder     Where the cache is, and whether it may be there.
     index      The index: answers by key, bodies by request, and what is in which file
     journal    What the sources of a statement have answered, on disk before anybody acts on it

@@ -45,10 +45,6 @@ class Watermark:
             known = [one for one in (self.value, come) if one is not None]
             self.value = max(known, default=None)
 
-    def begin(self) -> None:
-        """The whole is read, whatever was known."""
-        self._first, self.value = True, None
-
     @property
     def text(self) -> bytes:
         """To be kept with the scan; empty where nothing is known."""
@@ -65,45 +61,34 @@ async def brought_up_to_date(
     mark: Watermark,
     meter: AccessMeter,
     window: int,
-) -> AsyncGenerator[Page]:
+) -> list[Page] | None:
     """Every row of a table: those of before, and in the place of those with the same key what the source now says of it.
 
-    `mark` says since when, and from where on the rows that come may lack changes.
+    `mark` says since when, and from where on the rows that come may lack changes. None where a row that comes has no key:
+    the table has to be read in full.
 
-    Asked for are all that have changed, whatever the statement wants: a row that it wants no more must not stay. Where
-    nothing says since when, or a row that comes has no key, the whole table is asked for.
+    Asked for are all that have changed, whatever the statement wants: a row that it wants no more must not stay.
     """
     assert table.changes is not None, "whoever asks for changes knows that the table tells them"
-    if mark.value is not None:
-        since = table.changes.since(mark.value)
-        changed = replace(table, quals=(since,), rows_wanted=None, sort=None)
-        pages = [page async for page in _asked(adapter, changed, method, columns, meter=meter, window=window)]
-        for page in pages:
-            mark.see(page)
-        merged = _merged(before, [page.rows for page in pages], table.primary_key)
-        if merged is not None:
-            if table.changes.deletions:
-                meter.warn(
-                    f"{table.full_name}: only what has changed since {table.changes.column} "
-                    f"{text_of(since.value)} was asked for; {UNSEEN}"
-                )
-            broken = next((page.truncated for page in pages if page.truncated is not None), None)
-            meter.cached += len(before)
-            for rows in merged:
-                yield Page(rows, truncated=broken)
-            return
+    since = table.changes.since(mark.value)
+    changed = replace(table, quals=(since,), rows_wanted=None, sort=None)
+    asked = cast("AsyncGenerator[Page]", adapter.scan(changed, method, columns, meter=meter, window=window))
+    async with aclosing(asked) as stream:
+        pages = [page async for page in stream]
+    for page in pages:
+        mark.see(page)
+    merged = _merged(before, [page.rows for page in pages], table.primary_key)
+    if merged is None:
         meter.warn(f"{table.full_name}: a changed row has no key, so all of it was read")
-    mark.begin()
-    async with aclosing(_asked(adapter, table, method, columns, meter=meter, window=window)) as whole:
-        async for page in whole:
-            mark.see(page)
-            yield page
-
-
-def _asked(
-    adapter: SourceAdapter, table: Table, method: ScanMethod, columns: Sequence[str], **how: Any
-) -> AsyncGenerator[Page]:
-    return cast("AsyncGenerator[Page]", adapter.scan(table, method, columns, **how))
+        return None
+    if table.changes.deletions:
+        meter.warn(
+            f"{table.full_name}: only what has changed since {table.changes.column} "
+            f"{text_of(since.value)} was asked for; {UNSEEN}"
+        )
+    broken = next((page.truncated for page in pages if page.truncated is not None), None)
+    meter.cached += len(before)
+    return [Page(rows, truncated=broken) for rows in merged]
 
 
 def _merged(

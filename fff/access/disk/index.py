@@ -17,7 +17,7 @@ from typing import TypeAlias
 from fff.structs import Struct
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
-VERSION = 4
+VERSION = 5
 #: Seconds a writer waits for others; what it wants to write is only a copy of what can be had again.
 _PATIENCE_S = 0.25
 _FILE = re.compile(r"[0-9a-f]{24}\.arrow")
@@ -27,7 +27,8 @@ _AT_ONCE = 500  # keys in one question; SQLite allows 999 parameters everywhere
 _TABLES = """
 CREATE TABLE IF NOT EXISTS scan (
     id INTEGER PRIMARY KEY AUTOINCREMENT, shape BLOB, source TEXT, name TEXT, columns TEXT, file TEXT, mac BLOB,
-    rows INTEGER, bytes INTEGER, fetched REAL, used REAL, whole BLOB, quals BLOB, mark BLOB);
+    rows INTEGER, bytes INTEGER, fetched REAL, used REAL, whole BLOB, quals BLOB, mark BLOB,
+    absent TEXT);
 CREATE INDEX IF NOT EXISTS scan_by_shape ON scan (shape);
 CREATE INDEX IF NOT EXISTS scan_by_whole ON scan (whole);
 CREATE TABLE IF NOT EXISTS keyset (
@@ -68,6 +69,9 @@ class ScanEntry(Struct, frozen=True):
     whole: _Bytes = b""  # the name of the table without qualifiers
     quals: _Bytes = b""  # under which it was read
     mark: _Bytes = b""  # from which on changes of the table may be missing in it
+    absent: tuple[
+        str, ...
+    ] = ()  # of the columns: those that no record had, which may be in answers to lookups
 
 
 class KeptKeys(Struct, frozen=True):
@@ -180,12 +184,13 @@ class DiskIndex:
             scans = self._db.execute(
                 "SELECT id, CAST(columns AS TEXT), file, mac, CAST(rows AS INTEGER),"  # noqa: S608 - fixed names
                 " CAST(bytes AS INTEGER), CAST(fetched AS REAL), CAST(shape AS BLOB), CAST(whole AS BLOB),"
-                " CAST(quals AS BLOB), coalesce(CAST(mark AS BLOB), x'') FROM scan"
+                " CAST(quals AS BLOB), coalesce(CAST(mark AS BLOB), x''), CAST(absent AS TEXT) FROM scan"
                 f" WHERE {by} = ? AND fetched > ? AND fetched <= ? ORDER BY fetched DESC",
                 (name, since, until),
             ).fetchall()
         return [
-            ScanEntry(number, _names(columns), _file(file), *rest) for number, columns, file, *rest in scans
+            ScanEntry(number, _names(columns), _file(file), *[*rest, _names(absent) if absent else ()])
+            for number, columns, file, *rest, absent in scans
         ]
 
     def keysets(self, shape: bytes) -> list[KeptKeys]:
@@ -264,11 +269,11 @@ class DiskIndex:
         self.drop_scans(old)
         self._db.execute(
             "INSERT INTO scan (shape, source, name, columns, file, mac, rows, bytes, fetched, used, whole, quals,"
-            " mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " mark, absent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(shape, *table, "\n".join(entry.columns), entry.file, entry.mac),
                 *(entry.rows, entry.bytes, entry.fetched, entry.fetched, entry.whole, entry.quals),
-                entry.mark,
+                *(entry.mark, "\n".join(entry.absent)),
             ),
         )
         return [one.file for one in old]

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import io
 import json
+import mmap
 import os
 import threading
 import zlib
@@ -31,6 +32,7 @@ from fff.web.types import Credentials, Request, Response, ResponseMemory
 
 _NAME = "journal"
 _MAC, _SIZE = 16, 8
+_FRONT = bytes(3)  # of the size of every record
 _LEVEL = 1  # of packing: time is what is short
 
 
@@ -44,7 +46,7 @@ class _Place(Struct, frozen=True):
 class Journal:
     """Answers in one file, each signed and written before `keep` returns.
 
-    Equal requests have their answers in the order they came. What a power cut has left of the last answer is dropped.
+    Equal requests have their answers in the order they came. What is damaged, as a power cut leaves the last answer, is none.
 
     Args:
         folder: made for its owner alone.
@@ -57,6 +59,7 @@ class Journal:
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self._durable = durable
         self._folder = folder
+        self._known: dict[bytes, deque[_Place]] = defaultdict(deque)
         try:
             if not made(folder):
                 raise UsageError(f"{str(folder)!r} is open to others", hint="name a folder of your own")
@@ -66,12 +69,11 @@ class Journal:
                 private(path).close()
                 _settle(folder)
             self._file = _locked(path)
+            self._end = self._read()
         except BlockingIOError:
             raise UsageError(f"another run uses {str(folder)!r}", hint="let it end first") from None
         except OSError as error:
             raise UsageError(f"cannot use {str(folder)!r}: {error.strerror}") from error
-        self._known: dict[bytes, deque[_Place]] = defaultdict(deque)
-        self._end = self._read()
         self._pending: deque[bytes] = deque()  # never replaced: threads append to it at any time
         self._writing = threading.Lock()
 
@@ -139,21 +141,42 @@ class Journal:
             ) from error
 
     def _read(self) -> int:
-        """Find what there is; where the whole records end, where the next one is to be written."""
-        end, size = 0, os.fstat(self._file.fileno()).st_size
-        while end + _SIZE + _MAC <= size:
-            head = os.pread(self._file.fileno(), _SIZE + _MAC, end)
-            length, mac = int.from_bytes(head[:_SIZE], "big"), head[_SIZE:]
-            begin = end + _SIZE + _MAC
-            if length > size - begin:
-                break
-            payload = os.pread(self._file.fileno(), length, begin)
-            if self._mac(payload) != mac:
-                break
-            self._known[payload[:_MAC]].append(_Place(begin, length))
-            end = begin + length
-        os.ftruncate(self._file.fileno(), end)
+        """Find what there is; where the last sound record ends, where the next one is to be written.
+
+        What is damaged costs no more than itself: behind it the next record that is signed counts.
+        """
+        at = end = 0
+        size = os.fstat(self._file.fileno()).st_size
+        if not size:
+            return 0
+        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            while 0 <= at <= size - _SIZE - _MAC:
+                begin = at + _SIZE + _MAC
+                length = int.from_bytes(data[at : at + _SIZE], "big")
+                if length <= size - begin and self._is_signed(
+                    data[begin : begin + length], data[begin - _MAC : begin]
+                ):
+                    self._known[data[begin : begin + _MAC]].append(_Place(begin, length))
+                    at = end = begin + length
+                else:
+                    at = data.find(_FRONT, at + 1)
+        if end:
+            os.ftruncate(self._file.fileno(), end)
+        else:
+            self._put_aside()
         return end
+
+    def _put_aside(self) -> None:
+        """Begin anew where nothing fits the folder's key, which may be the one that is damaged."""
+        path = self._folder / _NAME
+        path.replace(path.with_name(f"{_NAME}.broken"))
+        private(path).close()
+        _settle(self._folder)
+        self._file.close()
+        self._file = _locked(path)
+
+    def _is_signed(self, payload: bytes, mac: bytes) -> bool:
+        return len(payload) >= _MAC + _SIZE and self._mac(payload) == mac
 
     def _mac(self, data: bytes) -> bytes:
         return hashlib.blake2b(data, key=self._key, digest_size=_MAC).digest()
@@ -232,6 +255,14 @@ def is_used(folder: Path) -> bool:
     except BlockingIOError:
         return True
     return False
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether the journal of a folder is there, and has no answer."""
+    try:
+        return not (folder / _NAME).stat().st_size
+    except OSError:
+        return False
 
 
 def _locked(path: Path) -> io.FileIO:

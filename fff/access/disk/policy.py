@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from fff.access.disk.discretion import Discretion
 from fff.access.disk.folder import byte_limit, cache_folder
 from fff.access.disk.journal import Journal
 from fff.access.disk.responses import Replies
@@ -85,7 +86,7 @@ class RowCache:
             ttl,
             changes=self._changes,
             wide=source.reads_whole_records(table),
-            tells_secrets=source.tells_secrets,
+            discretion=Discretion(source),
             journal=self._journal,
             aged=aged,
         )

@@ -10,12 +10,13 @@ from typing import cast
 import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
-from fff.access.disk.codec import by_key, key_bytes, packed, unpacked
+from fff.access.disk.codec import by_key, key_bytes, packed, quals_bytes, unpacked
+from fff.access.disk.discretion import Discretion
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
 from fff.access.disk.store import RowStore
 from fff.access.disk.together import Together
-from fff.access.key_index import KeyIndex, rows_having, tells_keys
+from fff.access.key_index import Covering, rows_having
 from fff.access.remainder import Patches, patches, put_together
 from fff.catalog import Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.errors import FFFError
@@ -42,7 +43,7 @@ class CachedSource:
         ttl: seconds for which answers count as fresh.
         changes: ask only for what has changed since, where the table can tell.
         wide: keep all columns, whichever are asked for.
-        tells_secrets: whether data may not be kept, because a secret of the source stands in it.
+        discretion: tells what may not be kept.
         journal: where the source's answers are as well, by request.
         aged: is told how many seconds old is what comes from disk.
     """
@@ -57,7 +58,7 @@ class CachedSource:
         *,
         changes: bool = False,
         wide: bool,
-        tells_secrets: Callable[[bytes], bool],
+        discretion: Discretion,
         journal: Journal | None = None,
         aged: Callable[[float], None] = lambda _: None,
     ) -> None:
@@ -72,13 +73,11 @@ class CachedSource:
         self._ttl = ttl
         self._changes = changes and bool(table.primary_key)
         self._wide = wide
-        self._tells_secrets = tells_secrets
+        self._discretion = discretion
         self._journal = journal
         self._together: dict[tuple[tuple[str, ...], tuple[str, ...]], Together] = {}
         self._going_on = asyncio.Lock()
-        self._loading = asyncio.Lock()
-        self._whole: pa.Table | None = None  # a scan from disk, for lookups
-        self._looked: dict[tuple[str, ...], KeyIndex | None] = {}
+        self._covering = Covering(self._whole_scan)
         self._named: dict[tuple[str, ...], tuple[bytes, ...]] = {}  # shapes by key columns
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
 
@@ -115,14 +114,16 @@ class CachedSource:
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
     ) -> AsyncGenerator[Page]:
         """Every row: from disk where a fresh scan is, or as far as parts of it are, else from the source."""
-        kept = await self._kept_scan(columns, None)
+        kept = await self._kept_scan(columns)
         if kept is not None:
-            total = sum(map(len, kept))
-            for batch in kept or [unpacked(None, self._schema(self._columns(columns)))]:
+            entry, rows = kept
+            meter.lacks(entry.absent)
+            total = sum(map(len, rows))
+            for batch in rows or [unpacked(None, self._schema(self._columns(columns)))]:
                 meter.cached += 1
                 yield Page(batch.select(list(columns)), total_rows=total)
             return
-        kept_parts = await self._patches(columns)
+        kept_parts = await self._patches(columns, meter)
         if kept_parts is None:
             pages = self._fetched(
                 table, self._table.quals, method, columns, self._columns(columns), meter=meter, window=window
@@ -134,7 +135,7 @@ class CachedSource:
                 rest = replace(table, quals=quals)
                 return self._fetched(rest, quals, method, asked, asked, meter=meter, window=window)
 
-            pages = put_together(kept_parts, ask, columns, meter)
+            pages = put_together(table, kept_parts, ask, columns, meter)
         async with aclosing(pages) as stream:
             async for page in stream:
                 yield page
@@ -152,25 +153,31 @@ class CachedSource:
     ) -> AsyncGenerator[Page]:
         """Every row that qualifiers want, from the source; kept for later runs where it is whole."""
         fetched, doubtful = self._store.now(), _doubtful(meter)
-        file = self._store.scan_file(self._schema(asked))
+        tells = self._discretion.in_text(quals_bytes(quals))
+        file = None if tells else self._store.scan_file(self._schema(asked))
         truncated, shape = False, self._shape(quals, False)
         under = (self._shape((), False), quals)
         mark = None if table.changes is None else Watermark(table.changes.column)
         try:
-            pages = self._adapter.scan(table, method, asked, meter=meter, window=window)
-            before = await self._before(asked)
+            before, merged = await self._before(asked), None
             if before is not None:
-                shape, rows, mark = before
-                under = (b"", ())  # under a name of its own alone
-                pages = brought_up_to_date(
-                    rows, self._adapter, table, method, asked, mark=mark, meter=meter, window=window
+                name, rows, since = before
+                merged = await brought_up_to_date(
+                    rows, self._adapter, table, method, asked, mark=since, meter=meter, window=window
                 )
+                if merged is not None:  # else what is read now is kept as what it is
+                    shape, under, mark = name, (b"", ()), since  # under a name of its own alone
+            pages = (
+                self._adapter.scan(table, method, asked, meter=meter, window=window)
+                if merged is None
+                else _in_order(merged)
+            )
             async with aclosing(cast("AsyncGenerator[Page]", pages)) as stream:
                 async for page in stream:
                     truncated = truncated or page.truncated is not None
-                    if mark is not None and before is None:  # else changes are marked as they come
+                    if mark is not None and merged is None:  # else changes are marked as they come
                         mark.see(page)
-                    if file is not None and self._repeats_secrets(page.rows):
+                    if file is not None and self._discretion.in_rows(page.rows):
                         file.drop()
                         file = None
                     if file is not None:
@@ -178,9 +185,13 @@ class CachedSource:
                     yield replace(page, rows=page.rows.select(list(columns)))
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
-            if file is not None and whole and _doubtful(meter) == doubtful:
-                text = b"" if mark is None else mark.text
-                self._store.keep_scan(shape, self._place, asked, file, fetched, under=under, mark=text)
+            text = b"" if mark is None else mark.text
+            whole = whole and _doubtful(meter) == doubtful and not self._discretion.in_text(text)
+            if file is not None and whole:
+                absent = tuple(name for name in asked if name in meter.missed)
+                self._store.keep_scan(
+                    shape, self._place, asked, file, fetched, under=under, mark=text, absent=absent
+                )
         finally:
             if file is not None:
                 file.drop()
@@ -199,6 +210,8 @@ class CachedSource:
         if not candidates:
             return None
         _, shape, to, entry = max(candidates, key=lambda one: one[0])
+        if not entry.mark:  # nothing says since when
+            return None
         rows = await asyncio.to_thread(self._store.rows, shape, entry, self._schema(entry.columns))
         if rows is None:
             self._store.forget(entry)
@@ -207,18 +220,20 @@ class CachedSource:
         mark = Watermark(self._table.changes.column, entry.mark)
         return to, [batch.select(list(columns)) for batch in rows], mark
 
-    def _repeats_secrets(self, rows: pa.RecordBatch) -> bool:
-        """Whether the source has put a secret of its own into the rows."""
-        buffers = (buffer for column in rows.columns for buffer in column.buffers() if buffer is not None)
-        return any(self._tells_secrets(buffer.to_pybytes()) for buffer in buffers)
+    async def _kept_scan(
+        self, columns: Sequence[str], *, for_keys: bool = False
+    ) -> tuple[ScanEntry, list[pa.RecordBatch]] | None:
+        """The rows of a fresh scan on disk with these columns at least, which has all that is wanted.
 
-    async def _kept_scan(self, columns: Sequence[str], at_most: int | None) -> list[pa.RecordBatch] | None:
-        """The rows of a fresh scan on disk with these columns at least, which has all that is wanted."""
+        `for_keys`: one that fits into memory, and can answer for lookups.
+        """
         known = [entry for entry, quals in self._parts(columns) if implied(self._table.quals, quals)]
+        if for_keys:
+            known = [one for one in known if one.bytes <= SESSION_BYTES and not {*one.absent} & {*columns}]
         for entry in sorted(known, key=lambda one: one.bytes):
-            rows = None if at_most is not None and entry.bytes > at_most else await self._rows_of(entry)
+            rows = await self._rows_of(entry)
             if rows is not None:
-                return rows
+                return entry, rows
         return None
 
     def _parts(self, columns: Sequence[str]) -> list[tuple[ScanEntry, Quals]]:
@@ -240,7 +255,7 @@ class CachedSource:
         """Columns by names in any case, as they are declared."""
         return [field.name for field in map(self._table.column, names) if field is not None]
 
-    async def _patches(self, columns: Sequence[str]) -> Patches[list[Page]] | None:
+    async def _patches(self, columns: Sequence[str], meter: AccessMeter) -> Patches[list[Page]] | None:
         """What is on disk of what is wanted, where only the rest must be asked for."""
         if self._changes or self._table.rows_wanted is not None or not self._table.quals:
             return None
@@ -251,6 +266,7 @@ class CachedSource:
             rows = await self._rows_of(entry)
             if rows is None:
                 return None
+            meter.lacks(entry.absent)
             here.append(([Page(batch) for batch in rows], extent))
         return None if on_disk is None else Patches(tuple(here), on_disk.rest)
 
@@ -261,7 +277,7 @@ class CachedSource:
     ) -> AsyncGenerator[Page]:
         """Every row that has one of the keys; asked for are only those that nothing on disk covers."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
-        index = await self._covering(method.keys, needed)
+        index = await self._covering.by(method.keys, needed)
         if index is not None:
             meter.cached += len(keys)
             for rows in index.rows_of(keys, columns):
@@ -299,7 +315,7 @@ class CachedSource:
         if (
             self._prompt is None
             or together is not None
-            or await self._covering(method.keys, needed) is not None
+            or await self._covering.by(method.keys, needed) is not None
         ):
             return (), self.lookup(table, method, columns, keys, meter=meter)
         known = self._answered(method.keys, needed, keys)
@@ -324,7 +340,9 @@ class CachedSource:
             return None
         if (names, columns) not in self._together:
             what = b"\0".join([self._shapes(names)[0], *(name.encode() for name in (*names, *columns))])
-            self._together[names, columns] = together = Together(self._journal, what, self._tells_secrets)
+            self._together[names, columns] = together = Together(
+                self._journal, what, self._discretion.in_text
+            )
             together.settle(self._answered(names, columns, together.waiting))
         return self._together[names, columns]
 
@@ -391,34 +409,14 @@ class CachedSource:
         if whole and _doubtful(meter) == before:
             self._keep(names, columns, keys, brought, fetched)
 
-    async def _covering(self, names: tuple[str, ...], needed: Sequence[str]) -> KeyIndex | None:
-        """All rows by these columns, where a scan on disk holds them.
-
-        Looked for once: later ones are this run's own.
-        """
-        if self._is_looked(names, needed):
-            return self._looked[names]
-        async with self._loading:
-            if self._is_looked(names, needed):
-                return self._looked[names]
-            kept = None
-            if self._whole is None or not set(needed) <= set(self._whole.schema.names):
-                kept = await self._kept_scan(needed, SESSION_BYTES)
-                self._looked = {}
-                self._whole = None
-                if kept is not None:
-                    schema = kept[0].schema if kept else self._schema(self._columns(needed))
-                    self._whole = pa.Table.from_batches(kept, schema)
-            whole = self._whole
-            index = None
-            if whole is not None and tells_keys(whole, names):
-                index = await asyncio.to_thread(KeyIndex, whole, names)
-            self._looked[names] = index
-            return index
-
-    def _is_looked(self, names: tuple[str, ...], needed: Sequence[str]) -> bool:
-        """Whether it is known what a scan on disk has by these columns."""
-        return names in self._looked and (self._whole is None or set(needed) <= set(self._whole.schema.names))
+    async def _whole_scan(self, needed: Sequence[str]) -> pa.Table | None:
+        """The rows of a scan on disk for lookups that need these columns: but for those that a list may just not tell."""
+        kept = await self._kept_scan(needed, for_keys=True)
+        if kept is None:
+            return None
+        entry, rows = kept
+        whole = pa.Table.from_batches(rows, self._schema(entry.columns))
+        return whole.drop_columns(list(entry.absent))
 
     def _answered(
         self, names: tuple[str, ...], needed: Sequence[str], keys: Collection[Key]
@@ -463,12 +461,19 @@ class CachedSource:
         answers = []
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
             text, body = key_bytes(_part(key, names, order)), packed(own)
-            if text is not None and (body is None or not self._tells_secrets(body)):
+            if text is None or self._discretion.in_text(b"\0".join([text, body or b""])):
+                continue
+            if not self._discretion.in_numbers(own):
                 answers.append(KeptAnswer(text, body, b"", len(own), fetched))
         self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+async def _in_order(pages: Sequence[Page]) -> AsyncGenerator[Page]:
+    for page in pages:
+        yield page
 
 
 async def _selected(pages: AsyncGenerator[Page], columns: Sequence[str]) -> AsyncGenerator[Page]:

@@ -132,7 +132,7 @@ class RowStore:
             with pa.memory_map(str(path)) as mapped:
                 data = mapped.read_buffer()
             intact = len(data) == entry.bytes and entry.mac == self._mac(
-                b"scan", shape, _texts(entry.columns), entry.mark, data
+                b"scan", shape, _texts(entry.columns), _texts(entry.absent), entry.mark, data
             )
             if intact:
                 with pa.ipc.open_stream(data) as reader:
@@ -304,10 +304,12 @@ class RowStore:
         *,
         under: tuple[bytes, Quals] = (b"", ()),
         mark: bytes = b"",
+        absent: tuple[str, ...] = (),
     ) -> None:
         """Keep a scan that has ended whole; its file is closed or dropped.
 
-        `under`: the name of the table without qualifiers, and those of the scan; `mark`: from where on it may lack changes.
+        `under`: the name of the table without qualifiers, and those of the scan; `mark`: from where on it may lack changes;
+        `absent`: the columns that no record had.
         """
 
         def act(index: DiskIndex) -> None:
@@ -315,10 +317,10 @@ class RowStore:
                 return
             with pa.memory_map(str(file.part)) as mapped:
                 data = mapped.read_buffer()
-            mac = self._mac(b"scan", shape, _texts(columns), mark, data)
+            mac = self._mac(b"scan", shape, _texts(columns), _texts(absent), mark, data)
             entry = ScanEntry(
                 *(0, columns, file.path.name, mac, file.rows, len(data), fetched),
-                *(shape, under[0], quals_bytes(under[1]), mark),
+                *(shape, under[0], quals_bytes(under[1]), mark, absent),
             )
             file.part.replace(file.path)
             self._kept[table].add((shape, entry.file))

@@ -405,6 +405,10 @@ class HttpSource:
         """Whether the answer repeats what proves who asks."""
         return self.http.client.redactor.in_data(data)
 
+    def has_secret_numbers(self) -> bool:
+        """Whether what proves who asks is all digits."""
+        return self.http.client.redactor.has_digits
+
     def remember(self, memory: ResponseMemory | None) -> None:
         """All that is asked for from now on."""
         for http in (self.http, *self.accounts.values()):

@@ -263,8 +263,12 @@ def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
 def _own_path(loc: Sequence[Key], data: Any) -> KeyPath:
     """Pydantic's location without the names of union members, which users did not write."""
     path: list[Key] = []
+    is_member = False
     for position, key in enumerate(loc):
-        is_member = isinstance(data, dict) and data.get("type") == key and key not in data
+        # One may have a key of its own name, which is behind it.
+        is_member = not is_member and isinstance(data, dict) and data.get("type") == key
+        if is_member and key in data and (position == len(loc) - 1 or isinstance(data[key], dict | list)):
+            is_member = False
         if isinstance(data, dict) and not is_member and (key in data or position == len(loc) - 1):
             path.append(key)
             data = data.get(key)
