@@ -58,9 +58,13 @@ def is_retried(status: int, policy: HostPolicy) -> bool:
     return status in RETRIED or status >= 500 or status in policy.extra_statuses
 
 
-def is_throttle(status: int, headers: Mapping[str, str], policy: HostPolicy) -> bool:
-    """Whether an answer tells the whole host's traffic to slow down."""
-    return status == 429 or status in policy.extra_statuses or (status == 503 and "retry-after" in headers)
+def is_throttle(
+    status: int, headers: Mapping[str, str], policy: HostPolicy, *, used_up: bool = False
+) -> bool:
+    """Whether an answer tells the whole host's traffic to slow down; `used_up`: it tells of a quota that is, and till when."""
+    if status == 429 or status in policy.extra_statuses:
+        return True
+    return (status in (403, 503) and "retry-after" in headers) or (status == 403 and used_up)
 
 
 def retry_after(headers: Mapping[str, str], wall: float) -> float | None:

@@ -59,6 +59,10 @@ def test_what_throttles_the_host() -> None:
     assert is_throttle(429, {}, POLICY)
     assert is_throttle(503, {"retry-after": "1"}, POLICY)
     assert not is_throttle(503, {}, POLICY)
+    assert is_throttle(403, {"retry-after": "1"}, POLICY)
+    assert is_throttle(403, {}, POLICY, used_up=True)
+    assert not is_throttle(403, {}, POLICY)
+    assert not is_throttle(401, {"retry-after": "1"}, POLICY, used_up=True)
     assert is_throttle(403, {}, HostPolicy(extra_statuses=frozenset({403})))
 
 
