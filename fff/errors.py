@@ -161,6 +161,7 @@ class SourceError(FFFError):
         attempts: int = 1,
         hint: str | None = None,
         date: str | None = None,
+        throttled: bool = False,
     ) -> None:
         who = ".".join(part for part in (source, table) if part)
         text = f"{who}: {message}" if who else message
@@ -176,6 +177,7 @@ class SourceError(FFFError):
         self.status = status
         self.attempts = attempts
         self.date = date  # what time the server says it is
+        self.throttled = throttled or status == _TOO_MANY  # told to slow down
 
     def render(self) -> str:
         """The message, what the server or the finder of the mistake had to say, and what to do next."""
@@ -191,7 +193,7 @@ class SourceError(FFFError):
             return "correct the source's spec; `fff source test FILE` tries it out"
         if self.status is None:
             return "check the network and the source's base_url, or try again later"
-        if self.status == _TOO_MANY:
+        if self.throttled:
             return "try again later, or ask for less at once with client.rate_limit in the source's spec"
         if self.status >= _SERVERS_FAULT:
             return "try again later"

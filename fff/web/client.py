@@ -403,16 +403,17 @@ class WebClient:
             limiter.pause(policy.wait_in_body(response.body) or 0.0)
         action = None if response.verdict is None else response.verdict.action
         wait = retry_after(response.headers, wall)
-        throttled = status not in req.accept and is_throttle(status, response.headers, policy)
-        if throttled or action == "slow_down":
+        full_in = quota_wait(quotas_left)
+        throttled = is_throttle(status, response.headers, policy, used_up=full_in is not None)
+        if (throttled and status not in req.accept) or action == "slow_down":
             meter.throttled += 1
-            if wait is None:
-                wait = quota_wait(quotas_left)
-            asked = wait is not None
-            if wait is None:
-                wait = policy.base_delay + backoff(1, policy, self._rng)
+            named = wait or full_in  # a wait of 0, which may be rounded down, names none
+            wait = named or policy.base_delay + backoff(1, policy, self._rng)
             failure = self._failure(
-                response, again=not req.yields, wait=limiter.refused(permit, wait, wait_named=asked)
+                response,
+                again=not req.yields,
+                wait=limiter.refused(permit, wait, wait_named=named is not None),
+                hint=_HINTS.get(status) if named is None else None,
             )
             failure.refusal, failure.silent = True, False
             raise failure
@@ -421,17 +422,17 @@ class WebClient:
             limiter.admitted(permit)
         if not is_answered:
             again = action == "retry" or is_retried(status, policy) or (status == 202 and wait is not None)
-            failure = self._failure(response, again=again, wait=wait if again else None)
+            wait_then = wait if again else None
+            failure = self._failure(response, again=again, wait=wait_then, hint=_HINTS.get(status))
             if again and wait is not None and wait > policy.max_wait:
                 failure.again, failure.wait, long = False, None, WaitTooLong(wait)
                 failure.hint = "; ".join(filter(None, (f"{long.reason}: {long.hint}", failure.hint)))
             raise failure
 
-    def _failure(self, response: Response, *, again: bool, wait: float | None = None) -> Failed:
+    def _failure(self, response: Response, *, again: bool, wait: float | None, hint: str | None) -> Failed:
         if response.verdict is not None:
             words = self.redactor.line(response.verdict.words, _EXCERPT)
             return Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
-        hint = _HINTS.get(response.status)
         excerpt = self._excerpt(response)
         if excerpt:
             hint = f"{'' if hint is None else f'{hint}; '}the server says: {excerpt}"
@@ -476,6 +477,7 @@ class WebClient:
             attempts=attempts,
             hint=failure.hint,
             date=failure.date,
+            throttled=failure.refusal,
         ) from None
 
 

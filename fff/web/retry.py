@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from fff.web.gate.rate_limit_headers import moment, number, server_time
+from fff.web.gate.rate_limit_headers import server_time, until
 from fff.web.types import HostPolicy, Request
 
 #: Besides 5xx. Everything else that is not 2xx is an answer that trying again does not change.
@@ -58,21 +58,18 @@ def is_retried(status: int, policy: HostPolicy) -> bool:
     return status in RETRIED or status >= 500 or status in policy.extra_statuses
 
 
-def is_throttle(status: int, headers: Mapping[str, str], policy: HostPolicy) -> bool:
-    """Whether an answer tells the whole host's traffic to slow down."""
-    return status == 429 or status in policy.extra_statuses or (status == 503 and "retry-after" in headers)
+def is_throttle(
+    status: int, headers: Mapping[str, str], policy: HostPolicy, *, used_up: bool = False
+) -> bool:
+    """Whether an answer tells the whole host's traffic to slow down; `used_up`: it tells of a quota that is, and till when."""
+    if status == 429 or status in policy.extra_statuses:
+        return True
+    return (status in (403, 503) and "retry-after" in headers) or (status == 403 and used_up)
 
 
 def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     """Seconds asked for by Retry-After, given as seconds or as a date; None without a usable one."""
-    text = headers.get("retry-after", "").strip()
-    if not text:
-        return None
-    seconds = number(text)
-    if seconds is None:
-        when = moment(text)
-        seconds = None if when is None else when - server_time(headers, wall)
-    return None if seconds is None else max(0.0, seconds)
+    return until(headers.get("retry-after", ""), server_time(headers, wall))
 
 
 def backoff(attempt: int, policy: HostPolicy, rng: random.Random) -> float:

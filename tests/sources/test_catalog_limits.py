@@ -82,13 +82,25 @@ def test_a_table_says_what_its_host_is_sent_at_most() -> None:
     )
 
 
-@pytest.mark.parametrize("half", ["limit: 5", "per: 30"])
-def test_a_window_needs_both_its_numbers(tmp_path: Path, half: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [
+        *((half, "limit and per go together") for half in ("limit: 5", "per: 30")),
+        ("bucket_size: 5", "bucket_size is of a fill_rate"),
+        *(
+            (f"extra_statuses: [{code}]", f"HTTP {code} never means to slow down")
+            for code in (0, 100, 200, 204, 301)
+        ),
+        ("remaining_header: ''", "rate_limit.remaining_header: must have at least 1 character"),
+        ("reset_header: ''", "rate_limit.reset_header: must have at least 1 character"),
+    ],
+)
+def test_a_limit_that_could_mean_nothing_is_a_mistake(tmp_path: Path, limit: str, says: str) -> None:
     file = tmp_path / "fff.yaml"
     file.write_text(
-        f"version: 1\nsources: {{x: {{client: {{base_url: 'http://x.example', rate_limit: {{{half}}}}}, "
+        f"version: 1\nsources: {{x: {{client: {{base_url: 'http://x.example', rate_limit: {{{limit}}}}}, "
         "tables: {t: {columns: {a: int}, scan: {endpoint: t}}}}}\n",
         encoding="utf-8",
     )
     (error,) = lint(file)
-    assert "limit and per go together" in error.render()
+    assert says in error.render()

@@ -24,8 +24,16 @@ ROWS = [{"id": at} for at in range(24)]
 class Keyed:
     """Rows for whoever has a key, by page; keys have quotas, and may be refused."""
 
-    def __init__(self, quota: int = 10_000, bad: frozenset[str] = frozenset(), status: int = 401) -> None:
+    def __init__(
+        self,
+        quota: int = 10_000,
+        bad: frozenset[str] = frozenset(),
+        status: int = 401,
+        full: int = 429,
+        wait: int = 3000,
+    ) -> None:
         self.quota = quota
+        self.full, self.wait = full, wait
         self.bad = bad
         self.status = status
         self.seen: Counter[str] = Counter()
@@ -37,7 +45,7 @@ class Keyed:
         if key in self.bad:
             return web.Response(status=self.status)
         if self.seen[key] > self.quota:
-            return web.Response(status=429, headers={"Retry-After": "3000"})
+            return web.Response(status=self.full, headers={"Retry-After": str(self.wait)})
         self.answered[key] += 1
         start = int(request.query["offset"])
         return web.json_response({"rows": ROWS[start : start + 2], "total": len(ROWS)})
@@ -72,15 +80,26 @@ async def test_requests_are_shared_out(serve: Serve, read: Read) -> None:
     assert max(keyed.seen.values()) <= 6
 
 
+@pytest.mark.parametrize("full", [429, 403])
 @pytest.mark.parametrize("window", [1, 4])
-async def test_who_has_used_up_his_quota_is_left_alone(serve: Serve, read: Read, window: int) -> None:
-    keyed = Keyed(quota=7)
+async def test_who_has_used_up_his_quota_is_left_alone(
+    serve: Serve, read: Read, window: int, full: int
+) -> None:
+    keyed = Keyed(quota=7, full=full)
     reader = read(spec((await serve(keyed.answer)).url), **KEYS)
     assert ids(await reader.scan("t", window=window)) == ROWS
     assert sum(keyed.answered.values()) == 12
     assert sum(keyed.seen.values()) <= 12 + window
     assert sum(reader.time.slept) < 3000
     assert reader.meter.failed == 0
+    assert reader.meter.warnings == {}
+
+
+async def test_one_that_is_told_to_wait_is_not_refused_whatever_the_status(serve: Serve, read: Read) -> None:
+    keyed = Keyed(full=403, wait=2)
+    keyed.seen["secret-a"] = 10_000 - 2
+    reader = read(spec((await serve(keyed.answer)).url), **KEYS)
+    assert ids(await reader.scan("t", window=4)) == ROWS
     assert reader.meter.warnings == {}
 
 

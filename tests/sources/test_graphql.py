@@ -233,6 +233,71 @@ async def test_a_cursor_that_goes_round_is_an_error(over: Over) -> None:
     assert len(endpoint.asked) == 2
 
 
+@pytest.mark.parametrize("info", [None, {}, {"hasNextPage": None, "endCursor": "3"}])
+async def test_a_page_that_does_not_say_whether_one_follows_is_not_the_last(over: Over, info: Any) -> None:
+    def silent(body: dict[str, Any]) -> Any:
+        answer = issues(body)
+        answer["data"]["repository"]["issues"]["pageInfo"] = info
+        return answer
+
+    reader, _, _ = await over(ISSUES, silent)
+    with pytest.raises(
+        SourceError, match=r"pageInfo of repository\.issues does not say whether a page follows"
+    ):
+        await reader.scan("issues", ["number"])
+
+
+EDGES = ", tables: {{t: {{field: all, paginator: {{type: relay, page_size: 2, nodes: {nodes}}}, columns: {{number: int}}, on_bad_record: {bad}}}}}"
+
+
+def paged(items: list[Any], nodes: str) -> Callable[[dict[str, Any]], Any]:
+    """A connection of these edges or nodes, two a page; a page of None is null."""
+
+    def answer(body: dict[str, Any]) -> Any:
+        start = int(body["variables"].get("after", "0"))
+        page = items[start : start + 2]
+        info = {"hasNextPage": start + 2 < len(items), "endCursor": str(start + 2)}
+        return {"data": {"all": {nodes: None if page == [None, None] else page, "pageInfo": info}}}
+
+    return answer
+
+
+@pytest.mark.parametrize(("nodes", "odd"), [("edges", None), ("edges", {"node": None}), ("nodes", None)])
+async def test_null_among_the_records_is_a_bad_one_wherever_it_stands(
+    over: Over, nodes: str, odd: Any
+) -> None:
+    items = [{"node": issue(at)} if nodes == "edges" else issue(at) for at in range(4)]
+    items.insert(2, odd)
+    reader, _, _ = await over(EDGES.format(nodes=nodes, bad="fail"), paged(items, nodes))
+    with pytest.raises(SourceError, match=r"record 3: null is not an object") as caught:
+        await reader.scan("t")
+    assert "on_bad_record: null or skip" in str(caught.value)
+    assert "data_selector" not in str(caught.value)
+    reader, _, _ = await over(EDGES.format(nodes=nodes, bad="skip"), paged(items, nodes))
+    assert [row["number"] for row in await reader.scan("t")] == [0, 1, 2, 3]
+    assert reader.meter.bad_records == 1
+
+
+@pytest.mark.parametrize("nodes", ["edges", "nodes"])
+async def test_no_records_at_all_are_none_on_the_last_page_alone(over: Over, nodes: str) -> None:
+    """Some servers write null for an empty list."""
+    items = [{"node": issue(at)} if nodes == "edges" else issue(at) for at in range(2)]
+    reader, _, _ = await over(EDGES.format(nodes=nodes, bad="fail"), paged([*items, None, None], nodes))
+    assert len(await reader.scan("t")) == 2
+    reader, _, _ = await over(EDGES.format(nodes=nodes, bad="fail"), paged([None, None, *items], nodes))
+    with pytest.raises(SourceError, match=f"all has null for {nodes}, and says that a page follows"):
+        await reader.scan("t")
+
+
+async def test_a_type_that_a_variable_should_have_is_asked_for_in_the_spec(over: Over) -> None:
+    wrong = 'Variable "$after" of type "String" used in position expecting type "Cursor".'
+    reader, _, _ = await over(
+        EDGES.format(nodes="nodes", bad="fail"), lambda _: {"errors": [{"message": wrong}]}
+    )
+    with pytest.raises(SourceError, match=r"name its type in the spec: types: \{after: …\}"):
+        await reader.scan("t")
+
+
 # ---------------------------------------------------------------------------------------------------- introspection
 
 
@@ -245,15 +310,18 @@ def wrapped(kind: str, inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(name: str, kind: dict[str, Any], *arguments: str) -> dict[str, Any]:
-    args = [
-        {
-            "name": text.strip("!"),
-            "defaultValue": None,
-            "type": {"kind": "NON_NULL" if "!" in text else "SCALAR"},
-        }
-        for text in arguments
-    ]
-    return {"name": name, "args": args, "type": kind}
+    return {"name": name, "args": [argument(*text.split(": ")) for text in arguments], "type": kind}
+
+
+def argument(name: str, written: str = "Int") -> dict[str, Any]:
+    kind = scalar(written.strip("[]!"))
+    if written.startswith("["):
+        kind = wrapped("LIST", kind)
+    return {
+        "name": name,
+        "defaultValue": None,
+        "type": wrapped("NON_NULL", kind) if written.endswith("!") else kind,
+    }
 
 
 def thing(name: str) -> dict[str, Any]:
@@ -264,9 +332,10 @@ TYPES = {
     "Query": [
         plain("things", wrapped("NON_NULL", wrapped("LIST", wrapped("NON_NULL", thing("Thing"))))),
         plain("some", wrapped("LIST", thing("Thing")), "limit", "offset"),
-        plain("connected", thing("ThingConnection"), "first", "after", "filter"),
-        plain("thing", thing("Thing"), "id!"),
-        plain("of", wrapped("LIST", thing("Thing")), "id!"),
+        plain("connected", thing("ThingConnection"), "first", "after: String", "filter: String"),
+        plain("own", thing("ThingConnection"), "first: Int!", "after: Cursor"),
+        plain("thing", thing("Thing"), "id: ID!", "size: String"),
+        plain("of", wrapped("LIST", thing("Thing")), "id: [ID]!"),
         plain("shop", thing("Shop")),
     ],
     "Shop": [plain("things", wrapped("LIST", thing("Thing")))],
@@ -275,7 +344,7 @@ TYPES = {
     "Thing": [
         plain("id", wrapped("NON_NULL", scalar("ID"))), plain("size", scalar("Int")), plain("rate", scalar("Float")),
         plain("on", scalar("Boolean")), plain("tags", wrapped("LIST", wrapped("NON_NULL", scalar("String")))), plain("at", scalar("DateTime")),
-        plain("parent", thing("Thing")), plain("colour", {"kind": "ENUM", "name": "Colour", "ofType": None}), plain("text", scalar("String"), "lang!"),
+        plain("parent", thing("Thing")), plain("colour", {"kind": "ENUM", "name": "Colour", "ofType": None}), plain("text", scalar("String"), "lang: String!"),
     ],
 }  # fmt: skip
 COLUMNS = {
@@ -290,7 +359,17 @@ def introspected(body: dict[str, Any]) -> Any:
         return {"data": {"__schema": {"queryType": {"name": "Query"}, "types": types}}}
     row = {"id": "1", "tags": ["a", "b"]}
     edges = {"edges": [{"node": row}], "pageInfo": {"hasNextPage": False, "endCursor": "1"}}
-    return {"data": {"connected": edges, "things": [row], "shop": {"things": [row, row]}}}
+    return {
+        "data": {
+            "connected": edges,
+            "own": edges,
+            "some": [row],
+            "thing": row,
+            "of": [row],
+            "things": [row],
+            "shop": {"things": [row, row]},
+        }
+    }
 
 
 async def test_tables_and_columns_come_from_introspection(over: Over) -> None:
@@ -300,7 +379,7 @@ async def test_tables_and_columns_come_from_introspection(over: Over) -> None:
     await reader.catalog.discover(reader.catalog.tables(offered=False))
     assert len(endpoint.asked) == 1
     tables = {table.name: table for table in reader.catalog.tables(offered=False)}
-    assert list(tables) == ["things", "connected"]  # `some` has pages of a kind nobody described
+    assert list(tables) == ["things", "connected", "own"]  # `some` has pages of a kind nobody described
     assert {column.name: column.type for column in tables["connected"].columns} == COLUMNS
     assert await reader.scan("connected", ["id", "tags"]) == [{"id": "1", "tags": ["a", "b"]}]
     assert endpoint.asked[1]["variables"] == {"first": 100}
@@ -317,6 +396,46 @@ async def test_columns_of_a_declared_field_are_found(over: Over) -> None:
     assert await reader.scan("b", ["id"]) == [{"id": "1"}]
     with pytest.raises(SourceError, match=r"no field 'shop\.nothing'"):
         await reader.catalog.discover([reader.table("c")])
+
+
+async def test_variables_have_the_types_that_the_schema_says(over: Over) -> None:
+    more = """, tables: {
+      a: {field: own}, b: {field: own, types: {after: Other}}, c: {field: "own(after: $at)", paginator: {type: relay, after: at}},
+      d: {field: things, lookups: [{keys: [id], field: "thing(id: $id)"}, {keys: [rate], field: "thing(size: {of: $rate})"}]},
+      e: {field: things, lookups: [{keys: [id], field: "of(id: $id)", batch_size: 5}]}}"""
+    reader, endpoint, _ = await over(more, introspected)
+    await reader.catalog.discover([reader.table(name) for name in "abcde"])
+    for name in "abc":
+        await reader.scan(name, ["id"])
+    await reader.lookup("d", "1", columns=["id"])
+    await reader.lookup("e", "1", "2", columns=["id"])
+    assert list(dict.fromkeys(body["query"].partition(" {")[0] for body in endpoint.asked[1:])) == [
+        "query($first: Int!, $after: Cursor)",
+        "query($first: Int!, $after: Other)",
+        "query($first: Int!, $at: Cursor)",
+        "query($id: ID!)",
+        "query($id: [ID]!)",
+    ]
+
+
+async def test_what_is_found_has_the_types_of_the_schema(over: Over) -> None:
+    reader, endpoint, _ = await over("", introspected)
+    await reader.catalog.list_tables()
+    assert await reader.scan("own", ["id"]) == [{"id": "1"}]
+    assert endpoint.asked[1]["query"].startswith("query($first: Int!, $after: Cursor) {")
+
+
+async def test_a_list_that_has_pages_is_not_one_page_unless_somebody_says_so(over: Over) -> None:
+    more = """, tables: {a: {field: some}, b: {field: "some(limit: 2)"}, c: {field: some, paginator: single_page},
+      d: {field: "some(limit: 9, offset: 0)"}, e: {field: some, paginator: {type: offset, page_size: 2, offset_param: offset, page_size_param: limit}}}"""
+    reader, _, _ = await over(more, introspected)
+    for name, left in (("a", "limit, offset"), ("b", "offset")):
+        with pytest.raises(SourceError, match=f"has arguments for pages .{left}.") as caught:
+            await reader.catalog.discover([reader.table(name)])
+        assert "paginator: single_page" in str(caught.value)
+    await reader.catalog.discover([reader.table(name) for name in "cde"])
+    for name in "cd":
+        assert await reader.scan(name, ["id"]) == [{"id": "1"}]
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,31 @@ async def test_shapes_of_json(
     assert await read(source(await serving(serve, body), scanned(*form))).scan("t") == rows
 
 
+@pytest.mark.parametrize(
+    ("selector", "inner", "bad"),
+    [
+        ("r[*].x", '{"id": 1}', 1),
+        ("r[1:].x", '{"id": 1}', 1),
+        ("r[*].x[*]", '[{"id": 1}]', 0),  # a list that is not there has nothing in it
+        ("r", '{"id": 1}', 2),
+    ],
+)
+async def test_null_in_the_place_of_what_holds_a_record_is_a_bad_one(
+    serve: Serve, read: Read, selector: str, inner: str, bad: int
+) -> None:
+    body = f'{{"r": [{{}}, {{"x": {inner}}}, null, {{"x": {inner}}}]}}'
+    if selector == "r":
+        body = f'{{"r": [null, {inner}, null, {inner}]}}'
+    url, where = await serving(serve, body), f"data_selector: '{selector}'"
+    table = "columns: {id: int}, on_bad_record: skip"
+    reader = read(source(url, scanned(where, table)))
+    assert await reader.scan("t") == [{"id": 1}, {"id": 1}]
+    assert reader.meter.bad_records == bad
+    if bad:
+        with pytest.raises(SourceError, match="null is not an object"):
+            await read(source(url, scanned(where, "columns: {id: int}"))).scan("t")
+
+
 async def test_a_header_names_the_columns_where_none_are_declared(serve: Serve, read: Read) -> None:
     url = await serving(serve, '[["zip", "n"], ["00501", 3]]')
     reader = read(source(url, "t: {scan: {endpoint: {path: r, layout: header}}}"))

@@ -201,6 +201,12 @@ def retry_after(server: SimulatedServer, now: float, refused: bool) -> Mapping[s
     return {"retry-after": str(max(1, math.ceil(server.limit.opens(now) - 1e-9)))} if refused else {}
 
 
+def rounded_down(server: SimulatedServer, now: float, refused: bool) -> Mapping[str, str]:
+    """The seconds that are left, which in the last of them are 0."""
+    assert server.limit is not None
+    return {"retry-after": str(math.floor(server.limit.opens(now)))} if refused else {}
+
+
 def one_second(_server: SimulatedServer, _now: float, refused: bool) -> Mapping[str, str]:
     return {"retry-after": "1"} if refused else {}
 

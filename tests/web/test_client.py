@@ -24,6 +24,7 @@ from tests.web.serving import FakeTime, Serve
 
 SECRET = "t0p s3cret/+"
 CREDENTIALS = Credentials({"Authorization": f"Bearer {SECRET}"}, {"key": SECRET}, "me")
+USED_UP = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"}
 
 
 @pytest.fixture
@@ -188,6 +189,49 @@ async def test_a_server_that_only_refuses_is_given_up_on(
     assert (error.value.status, error.value.attempts, len(server.asked)) == (429, 5, 5)
     assert time.slept == [3.0, 6.0, 12.0, 24.0], "what it asked for was too short"
     assert (meter.failed, meter.throttled, meter.retries) == (1, 5, 4)
+
+
+@pytest.mark.parametrize("told", ["0", "Tue, 14 Nov 2023 22:13:10 GMT"])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_wait_that_is_over_when_it_is_told_is_none_that_is_named(
+    serve: Serve, make: Callable[..., WebClient], status: int, told: str
+) -> None:
+    """Seconds that are left, rounded down, are 0 for most of the last one."""
+    time, refusal = FakeTime(), web.Response(status=status, headers={"Retry-After": told})
+    server, meter = await serve(answers(refusal, refusal, refusal, 200)), AccessMeter()
+    assert (await make(time).request(request(server.url), meter=meter)).attempts == 4
+    assert [wait > 0.5 * 2**at for at, wait in enumerate(time.slept)] == [True] * 3
+    server = await serve(answers(web.Response(status=status, headers={"Retry-After": told, **USED_UP}), 200))
+    time = FakeTime()
+    await make(time).request(request(server.url), meter=meter)
+    assert time.slept == [7], "the time of its reset is named"
+
+
+@pytest.mark.parametrize("told", [{"Retry-After": "7"}, USED_UP])
+async def test_403_that_says_when_to_come_back_is_no_fault_of_the_secret(
+    serve: Serve, make: Callable[..., WebClient], told: dict[str, str]
+) -> None:
+    time, meter, refusal = FakeTime(), AccessMeter(), web.Response(status=403, headers=told)
+    server = await serve(answers(refusal, 200))
+    assert (await make(time).request(request(server.url), meter=meter)).attempts == 2
+    assert (time.slept, meter.throttled) == ([7], 1)
+    server = await serve(answers(refusal))
+    with pytest.raises(SourceError, match="HTTP 403 after 5 attempts") as caught:
+        await make().request(request(server.url), meter=AccessMeter())
+    assert "client.rate_limit" in caught.value.render()
+    assert "client.auth" not in caught.value.render()
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {**USED_UP, "X-RateLimit-Remaining": "9"}, {"X-RateLimit-Remaining": "0"}]
+)
+async def test_403_that_says_no_such_thing_is_final(
+    serve: Serve, make: Callable[..., WebClient], told: dict[str, str]
+) -> None:
+    server = await serve(answers(web.Response(status=403, headers=told)))
+    with pytest.raises(SourceError, match=r"client\.auth"):
+        await make().request(request(server.url), meter=AccessMeter())
+    assert len(server.asked) == 1
 
 
 async def test_a_wait_longer_than_allowed_is_a_refusal(serve: Serve, make: Callable[..., WebClient]) -> None:

@@ -103,6 +103,15 @@ def test_a_server_that_only_refuses_is_found_out(limit: str, tell: Tell) -> None
     assert server.share(since=ran.took / 3) >= (0.95 if told else 0.9)
 
 
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_waits_that_are_told_too_short_lose_nothing(at_once: int) -> None:
+    server = SimulatedServer(FixedWindow(5, 1), tell=simulated.rounded_down)
+    ran = drive(server, 60, max_concurrency=at_once)
+    all_answered(ran)
+    assert len(server.refused) <= 12
+    assert ran.took < 30
+
+
 @pytest.mark.parametrize("at_once", [1, 3, 8])
 @pytest.mark.parametrize("ceiling", [8, 32])
 @pytest.mark.slow

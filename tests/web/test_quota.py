@@ -23,7 +23,22 @@ POLICY = HostPolicy()
         ({"ratelimit-remaining": "1", "ratelimit-reset": "9"}, None),
         ({"ratelimit-remaining": "0"}, None),
         ({"x-ratelimit-remaining": "0, 0;w=60", "x-ratelimit-reset": "9;w=60"}, 9.0),
-        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "Tue, 14 Nov 2023 22:13:21 GMT"}, 1.0),
+        *(
+            ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": text}, seconds)
+            for text, seconds in {
+                "Tue, 14 Nov 2023 22:13:21 GMT": 1.0,
+                "2023-11-14T22:13:27Z": 7.0,
+                "2023-11-15T00:13:27.5+02:00": 7.5,
+                "2023-11-14 22:13:27 UTC": 7.0,
+                "2023-11-14T22:13:27": 7.0,
+                "1.5s": 1.5,
+                "6m0s": 360.0,
+                "1h 2m 3s": 3723.0,
+                "120ms": 0.12,
+                "6m0": None,
+                "2023-11-44": None,
+            }.items()
+        ),
         ({}, None),
     ],
 )
@@ -71,6 +86,7 @@ def test_declared_quota_headers_replace_the_usual_ones() -> None:
             [Quota("x-ratelimit-minute", 3, None, 60, 60)],
         ),
         ({"x-ratelimit-remaining": "3", "x-ratelimit-reset-after": "1.5"}, [Quota("x-ratelimit", 3, 1.5)]),
+        ({"x-ratelimit-remaining": "3", "x-ratelimit-reset-after": "1.5s"}, [Quota("x-ratelimit", 3, 1.5)]),
         ({"x-ratelimit-remaining": "3", "x-ratelimit-reset": "5", "age": "60"}, []),
         ({"ratelimit": ";;,=", "x-ratelimit-remaining": "many"}, []),
     ],

@@ -21,6 +21,9 @@ POLICY = HostPolicy()
         (" 0.5 ", 0.5),
         ("Tue, 14 Nov 2023 22:13:50 GMT", 30.0),
         ("Tue, 14 Nov 2023 22:13:00 GMT", 0.0),
+        ("2023-11-14T22:13:50Z", 30.0),
+        ("1m30s", 90.0),
+        ("Sat, 01 Jan 2000 00:00:00 GMT", 0.0),
         ("soon", None),
         ("", None),
         ("-5", None),
@@ -56,6 +59,10 @@ def test_what_throttles_the_host() -> None:
     assert is_throttle(429, {}, POLICY)
     assert is_throttle(503, {"retry-after": "1"}, POLICY)
     assert not is_throttle(503, {}, POLICY)
+    assert is_throttle(403, {"retry-after": "1"}, POLICY)
+    assert is_throttle(403, {}, POLICY, used_up=True)
+    assert not is_throttle(403, {}, POLICY)
+    assert not is_throttle(401, {"retry-after": "1"}, POLICY, used_up=True)
     assert is_throttle(403, {}, HostPolicy(extra_statuses=frozenset({403})))
 
 

@@ -28,8 +28,10 @@ _LATE = 0.1  # and otherwise, for answers take their time
 _RESERVE = 0.02  # of the most that was ever left, not used
 _SKEW = 2.0  # seconds by which a server's clock may differ from ours and still count as equal
 _ITEM = re.compile(r'\s*(?:"(?P<name>[^"]*)"|(?P<bare>[^;,"\s]*))(?P<params>(?:\s*;[^;,]*)*)')
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")  # of a duration: `6m0s`, `1.5s`
+_DURATION = re.compile(f"(?:{_PART.pattern})+")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_GREENWICH = re.compile(r"\s*(?:UTC|GMT)$")
 
 
 class Quota(Struct, frozen=True):
@@ -183,7 +185,7 @@ def _declared(headers: Mapping[str, str], policy: HostPolicy, now: float) -> Ite
     """The headers a spec names; the usual ones stand in for one it does not name."""
     quota = next(_triples(headers, now), Quota())
     remaining = number(headers.get(policy.remaining_header.lower(), "")) if policy.remaining_header else None
-    reset = _until(headers.get(policy.reset_header.lower(), ""), now) if policy.reset_header else None
+    reset = until(headers.get(policy.reset_header.lower(), ""), now) if policy.reset_header else None
     if policy.remaining_header is None:
         remaining = quota.remaining
     if policy.reset_header is None:
@@ -209,9 +211,9 @@ def _triple(headers: Mapping[str, str], family: str, unit: str, now: float) -> Q
     limit = number(limit_text)
     if remaining is None and limit is None:
         return None
-    reset = number(headers.get(f"{family}-reset-after{unit}", ""))
+    reset = _duration(headers.get(f"{family}-reset-after{unit}", ""))
     if reset is None:
-        reset = _until(headers.get(f"{family}-reset{unit}", ""), now)
+        reset = until(headers.get(f"{family}-reset{unit}", ""), now)
     window = _duration(headers.get(f"{family}-interval", ""))
     for name, params in _items(headers.get(f"{family}-policy", "") or limit_text):
         if "w" in params and number(name) == limit:
@@ -251,18 +253,28 @@ def _items(text: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield name, {key.strip(): value.strip() for key, value in pairs}
 
 
-def _until(text: str, now: float) -> float | None:
-    """Seconds until a reset told as a duration, as seconds or milliseconds since the epoch, or as a date."""
-    value = number(text)
+def until(text: str, now: float) -> float | None:
+    """Seconds until what is told as seconds or a duration, as (milli)seconds since the epoch, or as a date."""
+    value = _duration(text)
     if value is None:
-        value = moment(text)
-    elif value > _EPOCH_MS:
+        value = _written(text)
+        return None if value is None else max(0.0, value - now)
+    if value > _EPOCH_MS:
         value /= 1000
-    if value is None:
-        return None
-    return max(0.0, value - now if value > _EPOCH_S else value)
+    return max(0.0, value - now) if value > _EPOCH_S else value
+
+
+def _written(text: str) -> float | None:
+    """Seconds since the epoch of a date as HTTP or ISO 8601 writes it, in GMT where it names no zone."""
+    try:
+        when = dt.datetime.fromisoformat(_GREENWICH.sub("Z", text.strip()))
+    except ValueError:
+        return moment(text)
+    return (when if when.tzinfo else when.replace(tzinfo=dt.UTC)).timestamp()
 
 
 def _duration(text: str) -> float | None:
-    match = _DURATION.fullmatch(text.strip())
-    return float(match[1]) * _SECONDS[match[2]] if match else None
+    """Seconds, whether with units or without."""
+    if _DURATION.fullmatch(text.strip()) is None:
+        return number(text)
+    return sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(text))

@@ -11,6 +11,9 @@ from fff_sources.http.response.jsonpath import JsonPath, Step
 
 _NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|[(){}\[\]]|.', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_NESTED = re.compile(r"[\[{][^\[\]{}]*[\]}]")  # a list or an object without another in it
+_ARGUMENT = re.compile(r"([_A-Za-z]\w*)\s*:\s*(?:\$([_A-Za-z]\w*))?")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 #: What is selected below a field: names with what is below them, in order.
@@ -27,8 +30,15 @@ class SelectedField:
     @property
     def variables(self) -> set[str]:
         """The variables its arguments name, wherever they stand but in a string."""
-        bare = re.sub(r'"(?:[^"\\\n]|\\.)*"', "", self.arguments)
-        return set(re.findall(r"\$([_A-Za-z]\w*)", bare))
+        return set(re.findall(r"\$([_A-Za-z]\w*)", _STRING.sub("", self.arguments)))
+
+    @property
+    def given(self) -> dict[str, str | None]:
+        """Its arguments by name: the variable that one is, None for what is anything else."""
+        bare, before = _STRING.sub("", self.arguments), ""
+        while bare != before:
+            bare, before = _NESTED.sub(" ", bare), bare
+        return {name: variable or None for name, variable in _ARGUMENT.findall(bare)}
 
     def with_arguments(self, names: Iterable[str]) -> SelectedField:
         """With further arguments, each the variable of its name."""

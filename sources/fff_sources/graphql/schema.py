@@ -12,7 +12,7 @@ from fff_sources.http.response.json import decode
 
 #: Asks for all types at once, with as many wrappers as `[[T!]!]!` has.
 INTROSPECTION = (
-    "query { __schema { queryType { name } types { name kind fields { name args { name defaultValue type { kind } } type { ...T } } } } } "
+    "query { __schema { queryType { name } types { name kind fields { name args { name defaultValue type { ...T } } type { ...T } } } } } "
     "fragment T on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } }"
 )
 
@@ -40,13 +40,10 @@ class _Field(Struct):
     type: _Type
     args: list[_Argument] = member(default_factory=list)
 
-    @property
-    def needs_arguments(self) -> bool:
-        return any(one.type.kind == "NON_NULL" and one.defaultValue is None for one in self.args)
-
-    @property
-    def arguments(self) -> set[str]:
-        return {one.name for one in self.args}
+    def needs_arguments(self, given: str = "") -> bool:
+        """Whether one has to be there, beside a given one."""
+        needed = [one.name for one in self.args if one.type.kind == "NON_NULL" and one.defaultValue is None]
+        return any(name != given for name in needed)
 
 
 class _NamedType(Struct):
@@ -79,6 +76,7 @@ class ListedField:
     columns: dict[str, str]  # name -> Spark SQL type
     is_connection: bool = False
     is_paged: bool = False  # by arguments first and after
+    paging: tuple[str, ...] = ()  # its arguments that look like those of pages
 
 
 class Schema:
@@ -94,13 +92,13 @@ class Schema:
         """Fields of the query type that are lists of objects or connections, need no arguments, and tell how they page."""
         by_name = {}
         for name, part in self._types.get(self._query, {}).items():
-            if name.startswith("__") or part.needs_arguments:
+            if name.startswith("__") or part.needs_arguments("first"):
                 continue
             table = self._listed(part)
             if table is None or not table.columns or not (table.is_connection or _depth(part.type) == 1):
                 continue
             # A list with paging of some other kind would end after a page and look complete.
-            if table.is_paged if table.is_connection else not part.arguments & _PAGING:
+            if table.is_paged if table.is_connection else not table.paging:
                 by_name[name] = table
         return by_name
 
@@ -115,20 +113,35 @@ class Schema:
             kind = _bare(part.type).name or ""
         return None if part is None else self._listed(part)
 
+    def variables(self, way: tuple[SelectedField, ...]) -> dict[str, str]:
+        """The types of the variables that are arguments by themselves on a way down from the query type."""
+        kinds, kind = {}, self._query
+        for step in way:
+            part = self._types.get(kind, {}).get(step.name)
+            if part is None:
+                break
+            for argument in part.args:
+                variable = step.given.get(argument.name)
+                if variable is not None and (written := _written(argument.type)) is not None:
+                    kinds[variable] = written
+            kind = _bare(part.type).name or ""
+        return kinds
+
     def _listed(self, part: _Field) -> ListedField | None:
         kind = _bare(part.type).name or ""
         edges = self._types.get(kind, {}).get("edges")
         node = None if edges is None else self._types.get(_bare(edges.type).name or "", {}).get("node")
+        paging = tuple(one.name for one in part.args if one.name in _PAGING)
         if node is not None and "pageInfo" in self._types[kind]:
             inner = _bare(node.type).name or ""
-            return ListedField(dict(self._columns(inner)), True, {"first", "after"} <= part.arguments)
-        return ListedField(dict(self._columns(kind))) if kind in self._types else None
+            return ListedField(dict(self._columns(inner)), True, {"first", "after"} <= {*paging}, paging)
+        return ListedField(dict(self._columns(kind)), paging=paging) if kind in self._types else None
 
     def _columns(self, kind: str) -> Iterator[tuple[str, str]]:
         """The scalar fields of a type."""
         for name, part in self._types.get(kind, {}).items():
             bare = _bare(part.type)
-            if bare.kind not in ("SCALAR", "ENUM") or part.needs_arguments:
+            if bare.kind not in ("SCALAR", "ENUM") or part.needs_arguments():
                 continue
             spark = _SPARK.get(bare.name or "", "string")
             for _ in range(_depth(part.type)):
@@ -140,6 +153,16 @@ def _bare(kind: _Type) -> _Type:
     while kind.ofType is not None:
         kind = kind.ofType
     return kind
+
+
+def _written(kind: _Type) -> str | None:
+    """A type as GraphQL writes it; None where it is wrapped more often than was asked for."""
+    if kind.ofType is None:
+        return kind.name
+    inner = _written(kind.ofType)
+    if inner is None:
+        return None
+    return f"[{inner}]" if kind.kind == "LIST" else f"{inner}!"
 
 
 def _depth(kind: _Type | None) -> int:

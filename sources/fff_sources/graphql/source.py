@@ -23,12 +23,14 @@ from fff_sources.graphql.spec import (
     paging_variables,
     read_graphql,
 )
-from fff_sources.graphql.words import ColumnSelection, GraphQLWords, default_type, failure_of
+from fff_sources.graphql.words import ColumnSelection, GraphQLWords, base_of, default_type, failure_of
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, Step, parse_path
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question, place_of
+
+_PLAIN = frozenset({"Int", "Float", "Boolean"})
 
 
 class GraphQLSource(HttpSource):
@@ -74,8 +76,21 @@ class GraphQLSource(HttpSource):
                     hint="declare the columns of the table",
                 )
             if "paginator" not in table.model_fields_set:
-                table = table.model_copy(update={"paginator": _relay(described)})
+                table = table.model_copy(update={"paginator": self._paginator(name, table, described)})
             self.keep(self._table(name, table, _columns(described)))
+
+    def _paginator(self, name: str, table: GraphQLTable, described: ListedField) -> Relay | None:
+        """How a declared table is paged that does not say so: a page that looks like all of it would be no error."""
+        given = fields.parse(table.field or "")[-1].given
+        left = [argument for argument in described.paging if argument not in given]
+        if left and not described.is_paged:
+            raise SourceError(
+                f"{table.field!r} has arguments for pages ({', '.join(left)}), and nothing says how to use them",
+                source=self.name,
+                table=name,
+                hint="declare its paginator, which is `paginator: single_page` where one page is all there is",
+            )
+        return _relay(described)
 
     async def _introspected(self, meter: AccessMeter) -> Schema:
         if self._schema is None:
@@ -101,13 +116,14 @@ class GraphQLSource(HttpSource):
         kinds = {column: part.type for column, part in columns.items()}
         scan = None
         if table.field is not None:
-            scan = _access(fields.parse(table.field), parts, table.paginator, types=table.types or {})
+            way = fields.parse(table.field)
+            scan = _access(way, parts, table.paginator, declared=table.types or {}, schema=self._schema)
         lookups = []
         for lookup in table.lookups:
             for key in lookup.keys:
                 if key not in columns:
                     raise SourceError(f"{key!r} is no field of its records", source=self.name, table=name)
-            lookups.append((_lookup(lookup, table, parts, kinds), lookup.batch_size))
+            lookups.append((_lookup(lookup, table, parts, kinds, self._schema), lookup.batch_size))
         return DiscoveredTable(
             name,
             {column: (kinds[column], part.path) for column, part in parts.items()},
@@ -120,26 +136,21 @@ class GraphQLSource(HttpSource):
 
 
 def _lookup(
-    lookup: GraphQLLookup, table: GraphQLTable, parts: Mapping[str, ColumnSelection], kinds: Mapping[str, str]
+    lookup: GraphQLLookup,
+    table: GraphQLTable,
+    parts: Mapping[str, ColumnSelection],
+    kinds: Mapping[str, str],
+    schema: Schema | None,
 ) -> HttpAccess:
-    types = {key: default_type(kinds[key], batch=lookup.batch_size > 1) for key in lookup.keys}
-    declared = {**(table.types or {}), **(lookup.types or {})}
-    types |= declared
-    long = [key for key in lookup.keys if key not in declared and kinds[key].lower() in ("bigint", "long")]
-    access = _access(
+    return _access(
         fields.parse(lookup.field),
         parts,
         lookup.paginator,
-        types=types,
-        keys=lookup.keys,
+        declared={**(table.types or {}), **(lookup.types or {})},
+        schema=schema,
+        keys={key: kinds[key] for key in lookup.keys},
         batch=lookup.batch_size > 1,
     )
-    doubt = (
-        f"{long[0]} is asked for as {types[long[0]]}, which has 32 bits: name its type in types"
-        if long
-        else None
-    )
-    return replace(access, unsayable=doubt)
 
 
 def _access(
@@ -147,19 +158,44 @@ def _access(
     parts: Mapping[str, ColumnSelection],
     paginator: PaginatorSpec | None,
     *,
-    types: Mapping[str, str],
-    keys: tuple[str, ...] = (),
+    declared: Mapping[str, str],
+    schema: Schema | None,
+    keys: Mapping[str, str] | None = None,
     batch: bool = False,
 ) -> HttpAccess:
+    """`declared`: types of variables that the spec names; `keys`: column -> Spark SQL type, none for a scan."""
+    keys = keys or {}
     paging = paging_variables(paginator)
     named = set[str]().union(*(one.variables for one in way))
     way = (*way[:-1], way[-1].with_arguments(name for name in paging if name not in named))
     within, beside, at_root, following = _paging(way, paginator)
-    words = GraphQLWords(way, parts, within, beside, at_root, {**paging, **types}, keys, batch)
-    records = place(way, within)
+    usual = {key: default_type(kind, batch=batch) for key, kind in keys.items()}
+    found = {} if schema is None else schema.variables(way)
+    # Another kind of number than the column's cannot say all of its values.
+    known = {
+        name: kind
+        for name, kind in found.items()
+        if name in paging or base_of(kind) not in _PLAIN or base_of(kind) == base_of(usual[name])
+    }
+    types = {**paging, **usual, **known, **declared}
+    long = [
+        key
+        for key, kind in keys.items()
+        if key not in declared and kind.lower() in ("bigint", "long") and base_of(types[key]) == "Int"
+    ]
+    doubt = (
+        f"{long[0]} is asked for as {types[long[0]]}, which has 32 bits: name its type in types"
+        if long
+        else None
+    )
+    words = GraphQLWords(way, parts, within, beside, at_root, types, tuple(keys), batch)
     # Where a key has no rows, an object on the way to them may be null.
     absent = "empty" if keys else "error"
-    return HttpAccess.worded(words, following, keys, method="POST", data_selector=records.text, absent=absent)
+    records = place(way, within).text
+    access = HttpAccess.worded(
+        words, following, tuple(keys), method="POST", data_selector=records, absent=absent
+    )
+    return replace(access, unsayable=doubt)
 
 
 def place(way: tuple[SelectedField, ...], within: tuple[str, ...]) -> JsonPath:

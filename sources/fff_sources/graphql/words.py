@@ -15,13 +15,14 @@ from fff.web.types import Response
 from fff_sources.graphql import fields
 from fff_sources.graphql.fields import SelectedField, Selection
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
-from fff_sources.http.response.jsonpath import JsonPath
+from fff_sources.http.response.jsonpath import JsonPath, first, kind_of, parse_path
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
 
 _MOST_SHOWN = 3  # errors of one answer
 _INT = range(-(2**31), 2**31)  # of GraphQL
 _ACCEPT = {"Accept": "application/json"}
+_FOLLOWS = parse_path("hasNextPage")
 _REFUSED = frozenset({400, 422})  # a document that is not valid, says the body
 
 
@@ -78,7 +79,7 @@ class GraphQLWords:
         """The request, selecting only the columns that are needed."""
         variables: dict[str, object] = {}
         for name, text in asked.items():
-            variables[name] = int(text) if _base(self.types[name]) == "Int" else text
+            variables[name] = int(text) if base_of(self.types[name]) == "Int" else text
         for position, name in enumerate(self.keys):
             values = [_value(self.types[name], key[position]) for key in keys]
             variables[name] = values if self.batch else values[0]
@@ -104,7 +105,25 @@ class GraphQLWords:
 
     def failure(self, response: Response) -> str | None:
         """The errors of an answer; part of the data would look like all of it."""
-        return failure_of(response)
+        failure = failure_of(response)
+        if failure is None:
+            return self._open_end(response.body) if self.within else None
+        wrong = [name for name in self.types if "ariable" in failure and re.search(rf"\b{name}\b", failure)]
+        return f"{failure}; name its type in the spec: types: {{{wrong[0]}: …}}" if wrong else failure
+
+    def _open_end(self, body: bytes) -> str | None:
+        """What a connection leaves open of its pages: what is not said there would look like the end."""
+        connection = first(body, fields.place(self.way))
+        if connection is None or kind_of(connection) != "{":
+            return None  # without rows, or an error by itself
+        name = ".".join(one.name for one in self.way)
+        members = decode(connection, type=dict[str, Raw])
+        follows = kind_of(first(members.get("pageInfo", b""), _FOLLOWS) or b"")
+        if follows in ("", "n"):
+            return f"pageInfo of {name} does not say whether a page follows (hasNextPage)"
+        if follows == "t" and kind_of(members.get(self.within[0], b"")) == "n":
+            return f"{name} has null for {self.within[0]}, and says that a page follows"
+        return None
 
 
 def failure_of(response: Response) -> str | None:
@@ -135,14 +154,17 @@ def default_type(spark: str, *, batch: bool) -> str:
     return f"[{name}!]!" if batch else f"{name}!"
 
 
-def _base(kind: str) -> str:
+def base_of(kind: str) -> str:
+    """The name of a type without what wraps it."""
     return kind.strip("[]! ")
 
 
 def _fits(kind: str, value: object) -> bool:
-    return _base(kind) != "Int" or (isinstance(value, int) and not isinstance(value, bool) and value in _INT)
+    return base_of(kind) != "Int" or (
+        isinstance(value, int) and not isinstance(value, bool) and value in _INT
+    )
 
 
 def _value(kind: str, value: object) -> object:
     """A key as JSON: as text where text is meant."""
-    return text_of(value) if _base(kind) in ("String", "ID") else json_value(value)
+    return text_of(value) if base_of(kind) in ("String", "ID") else json_value(value)

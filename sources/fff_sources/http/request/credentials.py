@@ -99,7 +99,8 @@ class CredentialPool:
         """Whether an error means that the host wants no more of this credential for now."""
         busy_statuses = {*_SLOW_DOWN, *policy.extra_statuses}
         in_words = error.status is not None and error.status < HTTPStatus.BAD_REQUEST
-        return in_words or error.status in busy_statuses or await self._free_in(member, policy, meter) > 0
+        told = error.throttled or error.status in busy_statuses
+        return in_words or told or await self._free_in(member, policy, meter) > 0
 
     async def _freest(self, members: Sequence[_Member], policy: HostPolicy, meter: AccessMeter) -> _Member:
         """The one whose next request may start first; of those that may at once, the one that is used least."""

@@ -20,7 +20,7 @@ from fff_sources.http.columnar import places_among, read_columns, read_schema, s
 from fff_sources.http.diagnosis import Explained, NoRecordsError
 from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
-from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, envelope, first, kind_of, walk
+from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, elements, envelope, first, kind_of
 from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.response.text.csv_text import (
     RAGGED,
@@ -405,8 +405,9 @@ class BodyDecoder:
             many = next(i for i, step in enumerate(selector.steps) if step.kind not in ("name", "index"))
             place = first(place, JsonPath(selector.text, selector.steps[:many]))
             if place is not None and kind_of(place) != "n":
-                places = walk(place, JsonPath(selector.text, selector.steps[many:]))
-                return join(spread(places) if self._form.name == "xml" else places)
+                is_xml = self._form.name == "xml"
+                places = elements(place, JsonPath(selector.text, selector.steps[many:]), is_xml=is_xml)
+                return join(spread(places) if is_xml else places)
         if place is None:
             decode(opened.text)  # a login page is not even JSON
             if self._form.may_lack or (

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -113,10 +113,25 @@ def walk(body: bytes | Raw, path: JsonPath) -> Iterator[Raw]:
 
     Raises MalformedJSON where the text on the way is not JSON.
     """
-    places: Iterable[Raw] = (body if isinstance(body, Raw) else Raw(body),)
-    for step in path.steps:
+    return iter(_along((body if isinstance(body, Raw) else Raw(body),), path.steps))
+
+
+def _along(places: Sequence[Raw], steps: Sequence[Step]) -> Sequence[Raw]:
+    for step in steps:
         places = [below for place in places for below in _below(place, step)]
-    return iter(places)
+    return places
+
+
+def elements(place: Raw, path: JsonPath, *, is_xml: bool = False) -> Sequence[Raw]:
+    """The same of a path whose first step goes to several; where each holds one record, null in its place is a bad one.
+
+    XML says an empty element, which holds none, so.
+    """
+    whole, steps = _along((place,), path.steps[:1]), path.steps[1:]
+    found = _along(whole, steps)
+    if not is_xml and len(found) < len(whole) and all(step.kind == "name" for step in steps):
+        return [raw for one in whole for raw in ((one,) if kind_of(one) == "n" else _along((one,), steps))]
+    return found
 
 
 def first(body: bytes | Raw, path: JsonPath) -> Raw | None:

@@ -346,14 +346,15 @@ class RecordDecoder:
             return
         row, name, text = min(faults, key=lambda fault: fault[0])
         place = f"column {name!r} of record" if name is not None else "record"
-        other = "declare another type"
-        if name is None:
-            other = "have data_selector name where the records are"
-            if NONE_OF_THEM not in text:
-                other += " (a column that is a value by itself has path: $)"
+        other = "declare another type, or "
+        if name is None and text.startswith("null "):
+            other = ""  # amid records it says nothing against their place
+        elif name is None:
+            lone = "" if NONE_OF_THEM in text else " (a column that is a value by itself has path: $)"
+            other = f"have data_selector name where the records are{lone}, or "
         raise origin.error(
             f"{place} {origin.start + row + 1}: {text}",
-            f"{other}, or set on_bad_record: null or skip on the table",
+            f"{other}set on_bad_record: null or skip on the table",
         )
 
 

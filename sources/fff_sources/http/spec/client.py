@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fff.web.addresses import SOCKS
-from fff_sources.http.spec.model import Field, Params, Path, Spec, Text, Url, UrlPath, model_validator
+from fff_sources.http.spec.model import (
+    BusyStatus,
+    Field,
+    HeaderName,
+    Params,
+    Path,
+    Spec,
+    Text,
+    Url,
+    UrlPath,
+    model_validator,
+)
 
 
 class Bearer(Spec):
@@ -188,15 +199,17 @@ class RateLimit(Spec):
     windows: list[WindowSpec] = []
     fill_rate: float | None = Field(default=None, gt=0)
     bucket_size: int | None = Field(default=None, ge=1)
-    remaining_header: str | None = None
-    reset_header: str | None = None
-    extra_statuses: list[int] = []
+    remaining_header: HeaderName | None = None
+    reset_header: HeaderName | None = None
+    extra_statuses: list[BusyStatus] = []
     backoff_path: Path | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> RateLimit:
         if (self.limit is None) != (self.per is None):
             raise ValueError("limit and per go together: so many requests in so many seconds")
+        if self.bucket_size is not None and self.fill_rate is None:
+            raise ValueError("bucket_size is of a fill_rate: so many at once, then so many a second")
         return self
 
 

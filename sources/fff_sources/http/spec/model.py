@@ -30,11 +30,13 @@ __all__ = [
     "AliasChoices",
     "BatchSize",
     "BeforeValidator",
+    "BusyStatus",
     "ColumnValue",
     "Delimiter",
     "EmptyStatus",
     "Encoding",
     "Field",
+    "HeaderName",
     "PageSize",
     "Params",
     "Path",
@@ -133,6 +135,16 @@ def _checked_status(code: object) -> object:
     return code
 
 
+def _checked_refusal(code: object) -> object:
+    """A status that may mean to slow down: an answer and a redirect never do."""
+    if isinstance(code, int) and code < 400:
+        raise ValueError(
+            f"HTTP {code} never means to slow down: leave it out; "
+            "on_response tells by what the answer says, as {path: error, action: slow_down}"
+        )
+    return code
+
+
 def _checked_place(text: object) -> object:
     if isinstance(text, str) and not parse_path(text).names:
         raise ValueError(f"{text!r} must be names with dots between them")
@@ -165,6 +177,8 @@ Delimiter = Annotated[str, Field(min_length=1, max_length=1)]
 SkipRows = Annotated[int, Field(ge=0, le=1000)]
 PageSize = Annotated[int, Field(ge=1)]
 EmptyStatus = Annotated[int, Field(ge=202, le=500), BeforeValidator(_checked_status)]
+BusyStatus = Annotated[int, Field(ge=400), BeforeValidator(_checked_refusal)]
+HeaderName = Annotated[str, Field(min_length=1)]
 BatchSize = Annotated[int, Field(ge=1, le=10_000)]
 Path = Annotated[str, BeforeValidator(_checked_path)]
 Encoding = Annotated[str, BeforeValidator(_checked_encoding)]

@@ -279,7 +279,7 @@ class StreamRequest:
                 one.get(key)
             conditions = [key for key in ("predicate", "error_message_contains") if one.get(key)]
             numbers = [int(code) for code in codes if str(code).isdigit() and 100 <= int(code) <= 599]
-            if action == "RATE_LIMITED" and not conditions:
+            if action == "RATE_LIMITED" and not conditions and min(numbers, default=400) >= 400:
                 self.slow += [code for code in numbers if code != 429]
                 self._tell(one, "translated")
             elif action == "IGNORE" and numbers == [404] and not conditions:
@@ -291,7 +291,7 @@ class StreamRequest:
                     "dropped",
                     f"what is ignored there ({', '.join([*map(str, numbers), *conditions]) or 'anything'}) is an error here",
                 )
-            elif action == "RETRY":
+            elif action == "RETRY" or (action == "RATE_LIMITED" and not conditions):
                 self._tell(one, "dropped", "FFF tries again what it tries again of any source")
 
 
