@@ -19,7 +19,7 @@ import aiohttp
 import pyarrow as pa
 import pytest
 
-from fff.errors import FFFError, UsageError
+from fff.errors import FFFError, QueryError, UsageError
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import QueryReply, json_rows
 from tests.api.serving import calls
@@ -195,6 +195,44 @@ async def test_statements_at_once_share_the_requests_of_the_session(publish):
     assert all(isinstance(one, QueryReply | UsageError) for one in replies)
 
 
+async def test_a_statement_under_way_takes_from_the_session_what_it_has_sent_alone(publish):
+    slow = site()
+    slow.faults["r", "scan@20"] = "hang"
+    async with Agents((publish(slow, TABLES),), AgentLimits(max_requests=10)) as agents:
+        running = asyncio.create_task(asked(agents, "SELECT a FROM r"))
+        await until(slow.hanging.is_set)
+        reply = await asked(agents, "SELECT b FROM s WHERE a = 3")
+        assert (reply.rows, reply.complete) == ([[30]], True)
+        assert reply.requests_left == agents.requests_left == 10 - slow.scans["r"] - 1
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+UNDECLARED = {"r": {"scan": TABLES["r"]["scan"]}}
+
+
+async def test_all_that_is_sent_about_tables_counts_and_a_plan_sends_nothing(publish):
+    one = site()
+    async with Agents((publish(one, UNDECLARED),), AgentLimits(max_requests=1)) as agents:
+        with pytest.raises(QueryError, match=r"columns of web\.r are not declared"):
+            await agents.explain("SELECT a FROM r", {})
+        assert (one.scans["r"], agents.requests_left) == (0, 1)
+        assert [column.name for column in (await agents.describe("r")).columns] == ["a", "b"]
+        assert (one.scans["r"], agents.requests_left) == (1, 0)
+        assert "web.r" in (await agents.explain("SELECT a FROM r", {})).plan
+        with pytest.raises(UsageError, match="are spent"):
+            await asked(agents, "SELECT a FROM r")
+    assert one.scans["r"] == 1
+    other = site()
+    tables = UNDECLARED | {"s": TABLES["s"]}
+    async with Agents((publish(other, tables),), AgentLimits(max_requests=1)) as agents:
+        await asked(agents, "SELECT b FROM s WHERE a = 3")
+        assert (await agents.describe("s")).columns, "what is declared is described all the same"
+        with pytest.raises(UsageError, match="are spent"):
+            await agents.describe("r")
+    assert other.scans["r"] == 0
+
+
 async def test_what_a_statement_that_was_left_has_sent_counts(publish):
     slow = site()
     slow.faults["r", "scan@20"] = "hang"
@@ -270,10 +308,19 @@ WAYS_TO_LEAVE = ("goes", "ends its session")
 
 
 @pytest.mark.parametrize("how", WAYS_TO_LEAVE)
-async def test_a_client_that_leaves_ends_its_statement(publish, how):
+async def test_a_client_that_leaves_ends_its_statement(publish, how, monkeypatch):
     slow = site()
     slow.faults["s", "3"] = "hang"
-    agents = Agents((publish(slow, TABLES),), AgentLimits(max_requests=100))
+    agents, over = Agents((publish(slow, TABLES),)), asyncio.Event()
+    query = agents.query
+
+    async def watched(*given: Any, **options: Any) -> QueryReply:
+        try:
+            return await query(*given, **options)
+        finally:
+            over.set()
+
+    monkeypatch.setattr(agents, "query", watched)
     headers = {"Authorization": "Bearer t0ken", "Accept": "application/json, text/event-stream"}
     async with over_http(agents) as url, aiohttp.ClientSession(headers=headers) as http:
         begin, *rest = calls(JOIN)
@@ -283,13 +330,13 @@ async def test_a_client_that_leaves_ends_its_statement(publish, how):
             pass
         running = await http.post(url, json=rest[1], headers=session)
         await slow.hanging.wait()
-        assert agents.requests_left == 0, "all are granted to the statement"
+        assert not over.is_set()
         if how == "goes":
             running.close()
         else:
             async with http.delete(url, headers=session) as ended:
                 assert ended.status == 200
-        await until(lambda: agents.requests_left > 0)
+        await over.wait()
         running.close()
 
 
