@@ -22,6 +22,7 @@ import pytest
 from fff.errors import FFFError, QueryError, UsageError
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import QueryReply, json_rows
+from fff_cli.serve.hints import advised
 from tests.api.serving import calls
 from tests.api.sites import JOIN, TABLES, site
 from tests.engine.site import until
@@ -127,7 +128,8 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         elsewhere = await refused(session, "query", sql="SELECT * FROM elsewhere.r")
         assert "private.yaml" not in elsewhere
         unknown = await refused(session, "query", sql="SELECT * FROM elsewhere.unlike_any")
-        assert "SHOW TABLES lists" in unknown
+        assert "search_tables finds tables" in unknown
+        assert "search_tables finds tables" in await refused(session, "describe_table", table="unlike_any")
         valueless = await refused(session, "query", sql="SELECT b FROM s WHERE a = :key")
         assert "among the parameters" in valueless
         assert "-p" not in valueless
@@ -140,7 +142,9 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         assert asked.input_schema["additionalProperties"] is False
         assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
         for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):
-            await refused(session, "query", sql=f"SELECT * FROM {name}")
+            said = await refused(session, "query", sql=f"SELECT * FROM {name}")
+            assert "that a spec declares (type: files)" in said or name.startswith("files"), said
+            assert "fff serve" not in said
         assert "run the statement again" in await refused(session, "fetch_rows", handle="guessed")
         for statement in (
             "DROP TABLE r",
@@ -214,8 +218,9 @@ UNDECLARED = {"r": {"scan": TABLES["r"]["scan"]}}
 async def test_all_that_is_sent_about_tables_counts_and_a_plan_sends_nothing(publish):
     one = site()
     async with Agents((publish(one, UNDECLARED),), AgentLimits(max_requests=1)) as agents:
-        with pytest.raises(QueryError, match=r"columns of web\.r are not declared"):
+        with pytest.raises(QueryError, match=r"columns of web\.r are not declared") as undeclared:
             await agents.explain("SELECT a FROM r", {})
+        assert advised(undeclared.value, to_agents=True).hint == "describe_table asks for them"
         assert (one.scans["r"], agents.requests_left) == (0, 1)
         assert [column.name for column in (await agents.describe("r")).columns] == ["a", "b"]
         assert (one.scans["r"], agents.requests_left) == (1, 0)

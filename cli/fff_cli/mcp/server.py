@@ -142,7 +142,7 @@ def server_of(agents: Agents) -> MCPServer[None]:
         return await _with_tool_errors(agents.describe(table))
 
     async def explain(sql: str, params: _Params | None = None) -> ExplainReply:
-        """How one SELECT statement would run and what its sources would be sent; reads no table."""
+        """How one SELECT statement would run and what its sources would be sent; sends nothing."""
         return await _with_tool_errors(agents.explain(sql, params or {}))
 
     async def query(  # noqa: PLR0917 - arguments of the tool, read off the signature
@@ -228,4 +228,4 @@ async def _with_tool_errors(answer: Coroutine[Any, Any, _T]) -> _T:
     try:
         return await answer
     except FFFError as error:
-        raise ToolError(advised(error).render()) from error
+        raise ToolError(advised(error, to_agents=True).render()) from error
