@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from fff.errors import FFFError, QueryError, UsageError
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import QueryReply, json_rows
 from fff_cli.serve.hints import advised
+from fff_cli.serve.tokens import token_from
 from tests.api.serving import calls
 from tests.api.sites import JOIN, TABLES, site
 from tests.engine.site import until
@@ -269,14 +272,16 @@ async def test_over_http_it_is_for_those_with_the_token(publish):
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     spec = publish(site(), TABLES)
-    environ = dict(os.environ, FFF_MCP_TOKEN="t0ken")
+    environ = dict(os.environ, FFF_MCP_TOKEN="t0ken-of-the-agents")
     command = [*COMMAND, "-s", str(spec), "--only", "web", "--http", "0"]
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
         try:
             line = await asyncio.to_thread(process.stderr.readline)
             url = re.search(r"http://\S+", line)[0]
-            assert "t0ken" not in await asyncio.to_thread(process.stderr.readline)
-            async with create_mcp_http_client(headers={"Authorization": "Bearer t0ken"}) as http:
+            assert "t0ken-of-the-agents" not in await asyncio.to_thread(process.stderr.readline)
+            async with create_mcp_http_client(
+                headers={"Authorization": "Bearer t0ken-of-the-agents"}
+            ) as http:
                 transport = streamable_http_client(url, http_client=http)
                 async with mcp.Client(transport) as session:
                     assert (await called(session, "query", sql="SELECT b FROM s WHERE a = 1"))["complete"]
@@ -288,14 +293,71 @@ async def test_over_http_it_is_for_those_with_the_token(publish):
         assert await asyncio.to_thread(process.wait, 30) is not None
 
 
+@pytest.mark.parametrize("given", ["", " \n"])
+def test_an_empty_token_is_none_and_a_weak_one_is_refused(monkeypatch, given):
+    monkeypatch.setenv("FFF_MCP_TOKEN", given)
+    assert token_from("FFF_MCP_TOKEN") is None
+    monkeypatch.setenv("FFF_MCP_TOKEN", f"{'s3cret' * 4}{given}")
+    assert token_from("FFF_MCP_TOKEN") == "s3cret" * 4, "a file of one line ends in a line's end"
+    assert "FFF_MCP_TOKEN" not in os.environ, "what is started here need not know it"
+    monkeypatch.setenv("FFF_MCP_TOKEN", "x")
+    with pytest.raises(UsageError, match="the token of FFF_MCP_TOKEN is too weak"):
+        token_from("FFF_MCP_TOKEN")
+
+
+def test_a_port_that_is_taken_is_told_as_the_callers():
+    from fff_cli.mcp.server import run_mcp
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(UsageError, match="cannot listen on 127") as told:
+            run_mcp((), AgentLimits(), taken.getsockname()[1])
+    assert told.value.hint == "another --http, or 0 for a free one"
+
+
+async def test_over_standard_input_every_request_is_answered_and_ctrl_c_ends_it(publish):
+    slow = site()
+    slow.faults["r", "scan@20"] = "hang"
+    begin, begun, running = calls("SELECT a FROM r")
+    half = json.dumps(calls("SELECT '\ud83d' AS x")[2] | {"id": "half"})
+    pipe = subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "-s", str(publish(slow, TABLES)), "--only", "web", stdin=pipe, stdout=pipe
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    async def answered(line: str) -> tuple[Any, int | None]:
+        process.stdin.write(line.encode() + b"\n")
+        reply = json.loads(await process.stdout.readline())
+        return reply["id"], reply.get("error", {}).get("code")
+
+    try:
+        assert await answered(json.dumps(begin)) == (begin["id"], None)
+        process.stdin.write(json.dumps(begun).encode() + b"\n\n")
+        assert await answered("garbage") == (None, -32700)
+        assert await answered(half) == ("half", -32600)
+        assert await answered("[]") == (None, -32600)
+        whole = json.dumps(calls("SELECT '\U0001f600' AS x")[2] | {"id": "whole"})
+        assert await answered(whole) == ("whole", None)
+        process.stdin.write(json.dumps(running).encode() + b"\n")
+        await until(slow.hanging.is_set)
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 60) == 130
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+
 @contextlib.asynccontextmanager
 async def over_http(agents: Agents) -> AsyncIterator[str]:
-    """Where agents are served in this process, for the token `t0ken`."""
+    """Where agents are served in this process, for the token `t0ken-of-the-agents`."""
     import uvicorn
 
     from fff_cli.mcp.server import _Guarded, server_of
 
-    app = _Guarded(server_of(agents).streamable_http_app(), "t0ken")
+    app = _Guarded(server_of(agents).streamable_http_app(), "t0ken-of-the-agents")
     config = uvicorn.Config(app, log_level="warning", lifespan="on")
     server = uvicorn.Server(config)
     with socket.socket() as bound:
@@ -326,7 +388,7 @@ async def test_a_client_that_leaves_ends_its_statement(publish, how, monkeypatch
             over.set()
 
     monkeypatch.setattr(agents, "query", watched)
-    headers = {"Authorization": "Bearer t0ken", "Accept": "application/json, text/event-stream"}
+    headers = {"Authorization": "Bearer t0ken-of-the-agents", "Accept": "application/json, text/event-stream"}
     async with over_http(agents) as url, aiohttp.ClientSession(headers=headers) as http:
         begin, *rest = calls(JOIN)
         async with http.post(url, json=begin) as reply:

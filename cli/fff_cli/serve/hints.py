@@ -33,7 +33,10 @@ _AGENTS = _spelled(
         (r"tables come from the files given with -s.*", "search_tables finds tables"),
         (r"`fff source list` (shows|asks).*", "search_tables finds tables"),
         (r"`fff source show \S+` asks for them.*", "describe_table asks for them"),
-        (r"those of the machine that runs statements are, .*", "only those that a spec declares (type: files)"),
+        (
+            r"those of the machine that runs statements are, .*",
+            "only those that a spec declares (type: files)",
+        ),
     )
 )
 #: What only a command line has; how a server is started is for its clients, too.
