@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
@@ -162,6 +162,15 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         assert [(one["source"], one["requests"]) for one in part["bill"]] == [("web", part["requests"])]
         assert part["requests_left"] == 0
         assert "are spent" in await refused(session, "query", sql="SELECT b FROM s WHERE a = 1")
+
+
+async def test_a_number_that_no_double_holds_is_refused(publish):
+    async with Agents((publish(site(), TABLES),)) as agents:
+        for value in (float("inf"), float("nan")):  # as readers of JSON make them of 1e400
+            for call in (agents.explain("SELECT :a", {"a": value}), asked(agents, "SELECT :a", {"a": value})):
+                with pytest.raises(UsageError, match="parameter a: no double holds"):
+                    await call
+        assert (await asked(agents, "SELECT :a AS a", {"a": 1e300})).rows == [[1e300]]
 
 
 async def test_a_failing_source_makes_an_incomplete_reply(publish):
@@ -460,9 +469,11 @@ def test_nested_values_lose_nothing_either():
     ]
 
 
-async def asked(agents: Agents, sql: str, **options: Any) -> QueryReply:
+async def asked(
+    agents: Agents, sql: str, params: Mapping[str, object] | None = None, **options: Any
+) -> QueryReply:
     async def silent(_seconds: float, _words: str) -> None:
         return
 
     given = {"max_rows": 1000, "deadline": None, "max_requests": None, "tell": silent} | options
-    return await agents.query(sql, {}, **given)
+    return await agents.query(sql, params or {}, **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -104,6 +105,7 @@ class Agents:
 
     async def explain(self, sql: str, params: Mapping[str, object]) -> ExplainReply:
         """How a statement would run; sends nothing. Raises QueryError, also where columns are to be asked for, UsageError."""
+        _check_finite(params)
         federation = self._open.federation
         await federation.look_into_files(sql)
         return ExplainReply(plan=federation.explain(federation.prepare(sql, params)))
@@ -124,6 +126,7 @@ class Agents:
         Askers take turns at the limits of sources: who asks for little waits for about as much of each other.
         Raises FFFError where there is no answer at all; an answer that lacks something says so.
         """
+        _check_finite(params)
         if self.requests_left == 0:
             raise self._spent()
         seconds = self.limits.deadline if deadline is None else min(self.limits.deadline, deadline)
@@ -218,6 +221,16 @@ class Agents:
             seconds=round(report["elapsed_s"], 3),
             warnings=list(result.warnings),
         )
+
+
+def _check_finite(params: Mapping[str, object]) -> None:
+    """Raise UsageError for a number that was too large for a double, which readers of JSON make infinity of."""
+    for name, value in params.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(
+                f"parameter {name}: no double holds that number",
+                hint=f"pass its digits as a text: CAST(:{name} AS DECIMAL(38, 0))",
+            )
 
 
 def _bytes(results: Collection[Result]) -> int:

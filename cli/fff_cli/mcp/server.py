@@ -211,7 +211,8 @@ def server_of(agents: Agents) -> MCPServer[None]:
     ) -> QueryReply:
         """Run one SELECT statement of Spark's SQL. Look at `complete` (else `missing`) and `cut` before calling its rows all.
 
-        `params` are values for `:name` in the SQL: pass values so, never in the text. The reply has at most
+        `params` are values for `:name` in the SQL: pass values so, never in the text; a decimal of more than 15 digits
+        as a text, with CAST(:name AS DECIMAL(38, 4)). The reply has at most
         `max_rows` rows; fetch_rows gives the rest. It comes by `deadline_seconds` and with at most
         `max_requests` requests, with what is there by then.
         """
