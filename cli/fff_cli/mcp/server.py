@@ -21,7 +21,6 @@ from fff_cli.mcp.lines import lines_of_standard_input
 from fff_cli.mcp.replies import ExplainReply, QueryReply, TableDescription, TablesFound
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import say
-from fff_cli.serve.door import bound_port
 from fff_cli.serve.hints import advised
 from fff_cli.serve.tokens import token_from
 
@@ -80,6 +79,8 @@ async def _over_standard_input(agents: Agents) -> int:
 
 async def _over_http(agents: Agents, port: int) -> int:
     """On the loopback address only, for whoever has the token: other users of the machine have not."""
+    from fff_cli.serve.door import bound_port  # noqa: PLC0415 - loads what other servers speak, too
+
     given = token_from(TOKEN)
     token = given or secrets.token_urlsafe(24)
     with bound_port("127.0.0.1", port, "--http") as listening:
@@ -211,10 +212,10 @@ def server_of(agents: Agents) -> MCPServer[None]:
     ) -> QueryReply:
         """Run one SELECT statement of Spark's SQL. Look at `complete` (else `missing`) and `cut` before calling its rows all.
 
-        `params` are values for `:name` in the SQL: pass values so, never in the text; a decimal of more than 15 digits
-        as a text, with CAST(:name AS DECIMAL(38, 4)). The reply has at most
-        `max_rows` rows; fetch_rows gives the rest. It comes by `deadline_seconds` and with at most
-        `max_requests` requests, with what is there by then.
+        `params` are values for `:name` in the SQL: pass values so, never in the text; a decimal of more than
+        15 digits as a text, with CAST(:name AS DECIMAL(38, 4)). The reply has at most `max_rows` rows;
+        fetch_rows gives the rest. It comes by `deadline_seconds` and with at most `max_requests` requests,
+        with what is there by then.
         """
 
         async def tell(seconds: float, words: str) -> None:
