@@ -78,20 +78,24 @@ class BudgetExhausted(SourceError):  # noqa: N818 - the noun the engine asks for
 class Budget:
     """What a statement, or a script of several, may send: `requests` and `money` at most, retries and redirects included.
 
-    Compared by identity: two budgets of the same size are two.
+    `within`: a budget that several share, which pays for each request as well. Compared by identity: two budgets of the
+    same size are two.
     """
 
-    def __init__(self, requests: int | None = None, money: Money | None = None) -> None:
+    def __init__(
+        self, requests: int | None = None, money: Money | None = None, within: Budget | None = None
+    ) -> None:
         self.requests = requests
         self.money = money
+        self.within = within
         self.spent = 0
         self.refused = False  # whether a request was not sent for its sake
         self.paid = Decimal(0)
 
     @classmethod
-    def of(cls, requests: int | None, money: Money | None) -> Budget | None:
-        """None where anything may be spent."""
-        return None if requests is None and money is None else cls(requests, money)
+    def of(cls, requests: int | None, money: Money | None, within: Budget | None = None) -> Budget | None:
+        """The shared one itself where nothing else bounds what is spent; None where nothing does."""
+        return within if requests is None and money is None else cls(requests, money, within)
 
     def check(self, currencies: Collection[str]) -> None:
         """Raise UsageError where sources charge in a currency that the money is not in; it takes on the only one there is."""
@@ -116,9 +120,11 @@ class Budget:
                 table=table,
                 hint="allow more: --max-requests, or max_requests in Python",
             )
+        cost = Decimal(0)
         if self.money is not None and price is not None and price.amount:
             self.check({price.currency})
-            if self.paid + price.amount > self.money.amount:
+            cost = price.amount
+            if self.paid + cost > self.money.amount:
                 self.refused = True
                 raise BudgetExhausted(
                     f"the budget of {self.money} is used up",
@@ -126,11 +132,19 @@ class Budget:
                     table=table,
                     hint="allow more: --budget, or budget in Python",
                 )
-            self.paid += price.amount
+        if self.within is not None:
+            try:
+                self.within.charge(source, table, price)
+            except BudgetExhausted:
+                self.refused = True
+                raise
+        self.paid += cost
         self.spent += 1
 
     def refund(self, price: Money | None = None) -> None:
         """Take back what a request has paid that was not sent after all."""
+        if self.within is not None:
+            self.within.refund(price)
         self.spent -= 1
         if self.money is not None and price is not None:
             self.paid -= price.amount

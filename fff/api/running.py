@@ -62,6 +62,7 @@ class AsyncConnection:
         self._federation: Federation | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # of the first statement
         self._runs: set[BackgroundRun] = set()
+        self.shared_budget: Budget | None = None  # what all statements may send together, each within its own
         self._own_spark = OwnSpark(self._options)
         self._functions: dict[str, PythonFunction] = {}
         self._frames: dict[str, Frame] = {}
@@ -278,7 +279,8 @@ class AsyncConnection:
         chosen = replace(self._options.overridden(options), refresh=refresh)
 
         async def begin(stack: contextlib.AsyncExitStack) -> BackgroundRun:
-            federation, budget = self._federation_here(), Budget.of(chosen.max_requests, chosen.budget)
+            federation = self._federation_here()
+            budget = Budget.of(chosen.max_requests, chosen.budget, self.shared_budget)
             await federation.discover(sql, budget)
             if part is not None:
                 federation = over_part(federation, part)

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 import fff
+from fff.budget import Budget, BudgetExhausted, Money
 from tests.api.conftest import Publish
 from tests.engine.site import Site, access
 
@@ -161,3 +162,27 @@ async def test_a_part_of_a_scan_has_its_budget(site: Crowded, spec: Path) -> Non
             pass
     assert not batches.complete
     assert site.scans["r"] == 1 + 3
+
+
+def test_a_shared_budget_pays_for_what_each_of_its_own_allows() -> None:
+    shared = Budget(3)
+    mine, other = Budget.of(2, None, shared), Budget.of(None, Money.parse("1 USD"), shared)
+    assert Budget.of(None, None, shared) is shared, "where nothing else bounds what is sent"
+    assert mine is not None
+    assert other is not None
+    mine.charge("web", "r")
+    mine.charge("web", "r")
+    with pytest.raises(BudgetExhausted, match="budget of 2 requests"):
+        mine.charge("web", "r")
+    assert shared.spent == 2, "what was refused costs nobody anything"
+    mine.refund()
+    price = Money.parse("0.60 USD")
+    other.charge("web", "s", price)
+    with pytest.raises(BudgetExhausted, match="budget of 1 USD"):
+        other.charge("web", "s", price)
+    assert shared.spent == 2
+    mine.charge("web", "r")
+    free = Budget(5, within=shared)
+    with pytest.raises(BudgetExhausted, match="budget of 3 requests"):
+        free.charge("web", "r")
+    assert (free.spent, free.refused, shared.spent) == (0, True, 3)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
@@ -19,9 +21,11 @@ import aiohttp
 import pyarrow as pa
 import pytest
 
-from fff.errors import FFFError, UsageError
+from fff.errors import FFFError, QueryError, UsageError
 from fff_cli.mcp.agents import AgentLimits, Agents
 from fff_cli.mcp.replies import QueryReply, json_rows
+from fff_cli.serve.hints import advised
+from fff_cli.serve.tokens import token_from
 from tests.api.serving import calls
 from tests.api.sites import JOIN, TABLES, site
 from tests.engine.site import until
@@ -127,7 +131,8 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         elsewhere = await refused(session, "query", sql="SELECT * FROM elsewhere.r")
         assert "private.yaml" not in elsewhere
         unknown = await refused(session, "query", sql="SELECT * FROM elsewhere.unlike_any")
-        assert "SHOW TABLES lists" in unknown
+        assert "search_tables finds tables" in unknown
+        assert "search_tables finds tables" in await refused(session, "describe_table", table="unlike_any")
         valueless = await refused(session, "query", sql="SELECT b FROM s WHERE a = :key")
         assert "among the parameters" in valueless
         assert "-p" not in valueless
@@ -140,7 +145,9 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         assert asked.input_schema["additionalProperties"] is False
         assert "nothing binds a" in await refused(session, "query", sql="SELECT * FROM s")
         for name in (f"csv.`{secret}`", f"'{secret}'", "stdin", f"files.`{secret}`"):
-            await refused(session, "query", sql=f"SELECT * FROM {name}")
+            said = await refused(session, "query", sql=f"SELECT * FROM {name}")
+            assert "that a spec declares (type: files)" in said or name.startswith("files"), said
+            assert "fff serve" not in said
         assert "run the statement again" in await refused(session, "fetch_rows", handle="guessed")
         for statement in (
             "DROP TABLE r",
@@ -155,6 +162,15 @@ async def test_what_cannot_be_done_is_told_with_what_to_do(publish, tmp_path, mo
         assert [(one["source"], one["requests"]) for one in part["bill"]] == [("web", part["requests"])]
         assert part["requests_left"] == 0
         assert "are spent" in await refused(session, "query", sql="SELECT b FROM s WHERE a = 1")
+
+
+async def test_a_number_that_no_double_holds_is_refused(publish):
+    async with Agents((publish(site(), TABLES),)) as agents:
+        for value in (float("inf"), float("nan")):  # as readers of JSON make them of 1e400
+            for call in (agents.explain("SELECT :a", {"a": value}), asked(agents, "SELECT :a", {"a": value})):
+                with pytest.raises(UsageError, match="parameter a: no double holds"):
+                    await call
+        assert (await asked(agents, "SELECT :a AS a", {"a": 1e300})).rows == [[1e300]]
 
 
 async def test_a_failing_source_makes_an_incomplete_reply(publish):
@@ -195,6 +211,45 @@ async def test_statements_at_once_share_the_requests_of_the_session(publish):
     assert all(isinstance(one, QueryReply | UsageError) for one in replies)
 
 
+async def test_a_statement_under_way_takes_from_the_session_what_it_has_sent_alone(publish):
+    slow = site()
+    slow.faults["r", "scan@20"] = "hang"
+    async with Agents((publish(slow, TABLES),), AgentLimits(max_requests=10)) as agents:
+        running = asyncio.create_task(asked(agents, "SELECT a FROM r"))
+        await until(slow.hanging.is_set)
+        reply = await asked(agents, "SELECT b FROM s WHERE a = 3")
+        assert (reply.rows, reply.complete) == ([[30]], True)
+        assert reply.requests_left == agents.requests_left == 10 - slow.scans["r"] - 1
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+UNDECLARED = {"r": {"scan": TABLES["r"]["scan"]}}
+
+
+async def test_all_that_is_sent_about_tables_counts_and_a_plan_sends_nothing(publish):
+    one = site()
+    async with Agents((publish(one, UNDECLARED),), AgentLimits(max_requests=1)) as agents:
+        with pytest.raises(QueryError, match=r"columns of web\.r are not declared") as undeclared:
+            await agents.explain("SELECT a FROM r", {})
+        assert advised(undeclared.value, to_agents=True).hint == "describe_table asks for them"
+        assert (one.scans["r"], agents.requests_left) == (0, 1)
+        assert [column.name for column in (await agents.describe("r")).columns] == ["a", "b"]
+        assert (one.scans["r"], agents.requests_left) == (1, 0)
+        assert "web.r" in (await agents.explain("SELECT a FROM r", {})).plan
+        with pytest.raises(UsageError, match="are spent"):
+            await asked(agents, "SELECT a FROM r")
+    assert one.scans["r"] == 1
+    other = site()
+    tables = UNDECLARED | {"s": TABLES["s"]}
+    async with Agents((publish(other, tables),), AgentLimits(max_requests=1)) as agents:
+        await asked(agents, "SELECT b FROM s WHERE a = 3")
+        assert (await agents.describe("s")).columns, "what is declared is described all the same"
+        with pytest.raises(UsageError, match="are spent"):
+            await agents.describe("r")
+    assert other.scans["r"] == 0
+
+
 async def test_what_a_statement_that_was_left_has_sent_counts(publish):
     slow = site()
     slow.faults["r", "scan@20"] = "hang"
@@ -226,14 +281,16 @@ async def test_over_http_it_is_for_those_with_the_token(publish):
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     spec = publish(site(), TABLES)
-    environ = dict(os.environ, FFF_MCP_TOKEN="t0ken")
+    environ = dict(os.environ, FFF_MCP_TOKEN="t0ken-of-the-agents")
     command = [*COMMAND, "-s", str(spec), "--only", "web", "--http", "0"]
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
         try:
             line = await asyncio.to_thread(process.stderr.readline)
             url = re.search(r"http://\S+", line)[0]
-            assert "t0ken" not in await asyncio.to_thread(process.stderr.readline)
-            async with create_mcp_http_client(headers={"Authorization": "Bearer t0ken"}) as http:
+            assert "t0ken-of-the-agents" not in await asyncio.to_thread(process.stderr.readline)
+            async with create_mcp_http_client(
+                headers={"Authorization": "Bearer t0ken-of-the-agents"}
+            ) as http:
                 transport = streamable_http_client(url, http_client=http)
                 async with mcp.Client(transport) as session:
                     assert (await called(session, "query", sql="SELECT b FROM s WHERE a = 1"))["complete"]
@@ -245,14 +302,71 @@ async def test_over_http_it_is_for_those_with_the_token(publish):
         assert await asyncio.to_thread(process.wait, 30) is not None
 
 
+@pytest.mark.parametrize("given", ["", " \n"])
+def test_an_empty_token_is_none_and_a_weak_one_is_refused(monkeypatch, given):
+    monkeypatch.setenv("FFF_MCP_TOKEN", given)
+    assert token_from("FFF_MCP_TOKEN") is None
+    monkeypatch.setenv("FFF_MCP_TOKEN", f"{'s3cret' * 4}{given}")
+    assert token_from("FFF_MCP_TOKEN") == "s3cret" * 4, "a file of one line ends in a line's end"
+    assert "FFF_MCP_TOKEN" not in os.environ, "what is started here need not know it"
+    monkeypatch.setenv("FFF_MCP_TOKEN", "x")
+    with pytest.raises(UsageError, match="the token of FFF_MCP_TOKEN is too weak"):
+        token_from("FFF_MCP_TOKEN")
+
+
+def test_a_port_that_is_taken_is_told_as_the_callers():
+    from fff_cli.mcp.server import run_mcp
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(UsageError, match="cannot listen on 127") as told:
+            run_mcp((), AgentLimits(), taken.getsockname()[1])
+    assert told.value.hint == "another --http, or 0 for a free one"
+
+
+async def test_over_standard_input_every_request_is_answered_and_ctrl_c_ends_it(publish):
+    slow = site()
+    slow.faults["r", "scan@20"] = "hang"
+    begin, begun, running = calls("SELECT a FROM r")
+    half = json.dumps(calls("SELECT '\ud83d' AS x")[2] | {"id": "half"})
+    pipe = subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, "-s", str(publish(slow, TABLES)), "--only", "web", stdin=pipe, stdout=pipe
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    async def answered(line: str) -> tuple[Any, int | None]:
+        process.stdin.write(line.encode() + b"\n")
+        reply = json.loads(await process.stdout.readline())
+        return reply["id"], reply.get("error", {}).get("code")
+
+    try:
+        assert await answered(json.dumps(begin)) == (begin["id"], None)
+        process.stdin.write(json.dumps(begun).encode() + b"\n\n")
+        assert await answered("garbage") == (None, -32700)
+        assert await answered(half) == ("half", -32600)
+        assert await answered("[]") == (None, -32600)
+        whole = json.dumps(calls("SELECT '\U0001f600' AS x")[2] | {"id": "whole"})
+        assert await answered(whole) == ("whole", None)
+        process.stdin.write(json.dumps(running).encode() + b"\n")
+        await until(slow.hanging.is_set)
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 60) == 130
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+
 @contextlib.asynccontextmanager
 async def over_http(agents: Agents) -> AsyncIterator[str]:
-    """Where agents are served in this process, for the token `t0ken`."""
+    """Where agents are served in this process, for the token `t0ken-of-the-agents`."""
     import uvicorn
 
     from fff_cli.mcp.server import _Guarded, server_of
 
-    app = _Guarded(server_of(agents).streamable_http_app(), "t0ken")
+    app = _Guarded(server_of(agents).streamable_http_app(), "t0ken-of-the-agents")
     config = uvicorn.Config(app, log_level="warning", lifespan="on")
     server = uvicorn.Server(config)
     with socket.socket() as bound:
@@ -270,11 +384,20 @@ WAYS_TO_LEAVE = ("goes", "ends its session")
 
 
 @pytest.mark.parametrize("how", WAYS_TO_LEAVE)
-async def test_a_client_that_leaves_ends_its_statement(publish, how):
+async def test_a_client_that_leaves_ends_its_statement(publish, how, monkeypatch):
     slow = site()
     slow.faults["s", "3"] = "hang"
-    agents = Agents((publish(slow, TABLES),), AgentLimits(max_requests=100))
-    headers = {"Authorization": "Bearer t0ken", "Accept": "application/json, text/event-stream"}
+    agents, over = Agents((publish(slow, TABLES),)), asyncio.Event()
+    query = agents.query
+
+    async def watched(*given: Any, **options: Any) -> QueryReply:
+        try:
+            return await query(*given, **options)
+        finally:
+            over.set()
+
+    monkeypatch.setattr(agents, "query", watched)
+    headers = {"Authorization": "Bearer t0ken-of-the-agents", "Accept": "application/json, text/event-stream"}
     async with over_http(agents) as url, aiohttp.ClientSession(headers=headers) as http:
         begin, *rest = calls(JOIN)
         async with http.post(url, json=begin) as reply:
@@ -283,13 +406,13 @@ async def test_a_client_that_leaves_ends_its_statement(publish, how):
             pass
         running = await http.post(url, json=rest[1], headers=session)
         await slow.hanging.wait()
-        assert agents.requests_left == 0, "all are granted to the statement"
+        assert not over.is_set()
         if how == "goes":
             running.close()
         else:
             async with http.delete(url, headers=session) as ended:
                 assert ended.status == 200
-        await until(lambda: agents.requests_left > 0)
+        await over.wait()
         running.close()
 
 
@@ -346,9 +469,11 @@ def test_nested_values_lose_nothing_either():
     ]
 
 
-async def asked(agents: Agents, sql: str, **options: Any) -> QueryReply:
+async def asked(
+    agents: Agents, sql: str, params: Mapping[str, object] | None = None, **options: Any
+) -> QueryReply:
     async def silent(_seconds: float, _words: str) -> None:
         return
 
     given = {"max_rows": 1000, "deadline": None, "max_requests": None, "tell": silent} | options
-    return await agents.query(sql, {}, **given)
+    return await agents.query(sql, params or {}, **given)

@@ -190,6 +190,37 @@ async def test_hostile_requests_get_one_error_and_no_traceback(publish, tmp_path
         assert not (await client.call("GET", "/v1/queries")).json
 
 
+async def test_a_number_among_the_parameters_is_the_one_that_is_written(publish):
+    async with serving(publish(site(), TABLES)) as client:
+
+        async def bound(sql: str, number: str):
+            body = f'{{"sql": "{sql}", "params": {{"a": {number}}}}}'
+            return await client.call("POST", "/v1/query", data=body.encode())
+
+        same = "SELECT 12345678901234567890.99 = :a AS same"
+        for number, is_same in (("12345678901234567890.12", False), ("12345678901234567890.99", True)):
+            assert (await bound(same, number)).json["rows"] == [[is_same]]
+        exact = (await bound("SELECT :a AS a", "0.12345678901234567890123")).json
+        assert exact["rows"] == [["0.12345678901234567890123"]]
+        whole = f"{0.1:.60f}"  # all digits of the double
+        for number in ("0.1", "0.30000000000000004", "1e-3", whole, "-0.0"):
+            held = (await bound("SELECT :a AS a, typeof(:a) AS t", number)).json
+            assert held["rows"] == [[float(number), "double"]]
+        for number in ("1e400", "1e-400", f"{'9' * 400}.5", "0.1" + "2" * 40, "NaN", "Infinity"):
+            refused = await bound("SELECT a FROM r WHERE b < :a", number)
+            assert refused.status == 400, number
+
+
+async def test_what_is_wrong_with_a_request_is_told_as_the_clients(publish):
+    async with serving(publish(site(), TABLES)) as client:
+        marked = await client.call("POST", "/v1/query", data=b'\xef\xbb\xbf{"sql": "SELECT 1"}')
+        assert marked.json["rows"] == [[1]], "a byte order mark is none of the JSON"
+        assert (await client.call("GET", "/v1/query")).headers["Allow"] == "POST"
+        packed = {"Content-Encoding": "gzip"}
+        torn = await client.call("POST", "/v1/query", data=b"no gzip", headers=packed)
+        assert (torn.status, torn.json["code"]) == (400, "bad_request")
+
+
 async def test_clients_see_and_stop_their_own_queries_alone(publish):
     one = site()
     one.faults[("s", "3")] = "hang"

@@ -161,7 +161,7 @@ def test_a_server_that_is_killed_makes_no_whole_answer(publish, tmp_path):
             server.process.kill()
             _, told = client.communicate(timeout=60)
         assert client.returncode == 4
-        assert "broke off" in told or "cannot reach" in told
+        assert "broke off" in told or "no answer" in told
         assert not list(tmp_path.glob("*o.csv*"))
         assert path.exists()
     with socket_file(path) as fresh, socket.socket(socket.AF_UNIX) as trial:
@@ -241,6 +241,49 @@ def test_how_an_answer_ended_is_told_before_its_report_is_written(monkeypatch, c
     assert err.startswith("PARTIAL: a source failed\nerror: cannot write the report '/dev/full'")
 
 
+@contextlib.contextmanager
+def saying(words):
+    """A server that says the same to everybody and hangs up; its port."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        bound.listen()
+
+        def serve():
+            with contextlib.suppress(OSError), bound.accept()[0] as one:
+                one.recv(65536)
+                one.sendall(words)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield bound.getsockname()[1]
+        bound.close()
+        thread.join(60)
+
+
+TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words", "told"),
+    [
+        ("http", TLS_ALERT, "the server gave no answer in HTTP\n  --server https://… where it speaks TLS"),
+        ("http", b"", "the server gave no answer in HTTP\n  --server https://… where it speaks TLS"),
+        ("https", b"HTTP/1.1 400 Bad Request\r\n\r\n", "--server http://… where it speaks in the clear"),
+        ("http", HEAD, "broke off: what was written is not the whole result"),
+    ],
+)
+def test_what_is_wrong_with_a_connection_is_told_as_that(monkeypatch, capfd, scheme, words, told):
+    monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
+    with saying(words) as port:
+        assert run(["query", "--server", f"{scheme}://127.0.0.1:{port}", "SELECT 1"]) == 4
+    err = capfd.readouterr().err
+    assert told in err
+    assert "starts one" not in err, "one runs there"
+    assert run(["query", "--server", f"http://127.0.0.1:{port}", "SELECT 1"]) == 4
+    assert "cannot reach the server: Connection refused\n  fff serve starts one" in capfd.readouterr().err
+
+
 @pytest.mark.slow
 def test_over_tls(publish, tmp_path):
     certificate, key = own_certificate(tmp_path)
@@ -255,6 +298,8 @@ def test_over_tls(publish, tmp_path):
         assert (done.returncode, done.stdout) == (0, "b\n10\n"), done.stderr
         distrusted = command("query", "--server", server.url, "SELECT 1", cwd=tmp_path)
         assert distrusted.returncode == 4
+        assert "SSL_CERT_FILE" in distrusted.stderr
+        assert "starts one" not in distrusted.stderr, "one runs there"
     clear = command("query", "--server", "http://192.0.2.1:1", "SELECT 1", cwd=tmp_path)
     assert (clear.returncode, "in the clear" in clear.stderr) == (2, True)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fff.catalog import Catalog
 from fff.errors import QueryError
 from fff_cli.app import run
 from fff_cli.options.arguments import QueryArguments
@@ -135,6 +136,16 @@ def test_tables_are_told(piped):
         2, "", "error: there is no table 'nowhere'\n  `fff source list` shows the tables there are\nstopped at line 1 of standard input\n",
     )  # fmt: skip
     assert piped("\\d x*")[2] == "no tables like x*\n"
+
+
+def test_what_is_found_is_told_without_reading_what_every_other_source_has(piped, monkeypatch):
+    def read(*_given, offered=True):
+        assert not offered, "all sources are read"
+        return []
+
+    told = [piped(one)[1] for one in ("\\d crime\n", "\\d DEMO\n")]
+    monkeypatch.setattr(Catalog, "tables", read)
+    assert [piped(one)[1] for one in ("describe Crime;", "\\d DEMO\n")] == told
 
 
 def test_explain_shows_the_plan_and_with_analyze_how_it_ran(piped, monkeypatch):

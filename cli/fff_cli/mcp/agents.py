@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from fff.api.result import Result
 from fff.api.running import AsyncConnection, connect_async
+from fff.budget import Budget, BudgetExhausted
 from fff.errors import SecretError, SourceError, UsageError
 from fff.web.gate.turns import ASKER
 from fff_cli.commands.source import find
@@ -61,14 +63,14 @@ class Agents:
     limits: AgentLimits = AgentLimits()
     _connection: AsyncConnection | None = field(default=None, repr=False)
     _results: OrderedDict[str, Result] = field(default_factory=OrderedDict, repr=False)
-    _spent: int = 0
-    _reserved: int = 0
+    _budget: Budget | None = field(default=None, repr=False)
 
     async def __aenter__(self) -> Self:
         """Read the specs. Raises SpecError, UsageError."""
         connection = connect_async(*self.specs, on_source_error="partial", keep=True, local_files=False)
         connection.open()
         self._connection = connection
+        connection.shared_budget = self._budget = Budget.of(self.limits.max_requests, None)
         if self.limits.sources and (unknown := connection.federation.catalog.narrow(self.limits.sources)):
             raise UsageError(f"there is no source {unknown[0]!r}", hint="`fff source list` shows them")
         return self
@@ -83,7 +85,7 @@ class Agents:
         unread = []
         for source in catalog.unlisted():
             try:
-                await catalog.list_source(source)
+                await catalog.list_source(source, self._budget)
             except (SourceError, SecretError):
                 unread.append(source.name)
         wanted = words.lower().split()
@@ -96,13 +98,17 @@ class Agents:
     async def describe(self, name: str) -> TableDescription:
         """One table. Raises UsageError with close names, SourceError."""
         catalog = self._open.federation.catalog
-        await catalog.list_tables([name.split(".")])
-        await catalog.discover([find(catalog, name)])
+        with self._told_when_spent():
+            await catalog.list_tables([name.split(".")], self._budget)
+            await catalog.discover([find(catalog, name)], self._budget)
         return description_of(find(catalog, name))
 
     async def explain(self, sql: str, params: Mapping[str, object]) -> ExplainReply:
-        """How a statement would run; no table is read. Raises QueryError, UsageError."""
-        return ExplainReply(plan=await self._open.explain(sql, params))
+        """How a statement would run; sends nothing. Raises QueryError, also where columns are to be asked for, UsageError."""
+        _check_finite(params)
+        federation = self._open.federation
+        await federation.look_into_files(sql)
+        return ExplainReply(plan=federation.explain(federation.prepare(sql, params)))
 
     async def query(
         self,
@@ -120,36 +126,20 @@ class Agents:
         Askers take turns at the limits of sources: who asks for little waits for about as much of each other.
         Raises FFFError where there is no answer at all; an answer that lacks something says so.
         """
-        left = self.requests_left
-        if left is not None and left <= 0:
-            raise UsageError(
-                f"the {self.limits.max_requests:,} requests of this session are spent",
-                hint="`fetch_rows` still gives rows of results that were found",
-            )
-        granted = min((one for one in (left, max_requests) if one is not None), default=None)
+        _check_finite(params)
+        if self.requests_left == 0:
+            raise self._spent()
         seconds = self.limits.deadline if deadline is None else min(self.limits.deadline, deadline)
-        self._reserved += granted or 0
         ASKER.set(asker)  # of all that this task sends
-        try:
-            result = await self._run(sql, params, seconds, granted, tell)
-        finally:
-            self._reserved -= granted or 0
-        handle = self._keep(result)
-        return self._reply(handle, result, 0, max_rows)
-
-    async def _run(
-        self, sql: str, params: Mapping[str, object], seconds: float, granted: int | None, tell: Tell
-    ) -> Result:
-        options: dict[str, Any] = {} if granted is None else {"max_requests": granted}
+        options: dict[str, Any] = {} if max_requests is None else {"max_requests": max_requests}
         stream = self._open.stream(sql, params, interval=_INTERVAL_S, deadline=seconds, **options)
-        try:
+        with self._told_when_spent():
             async with contextlib.aclosing(aiter(stream)) as snapshots:
                 async for snapshot in snapshots:
                     words = f"{snapshot.phase}: {snapshot.rows:,} rows joined so far"
                     await tell(snapshot.elapsed_s, f"{words}, {stream.requests:,} requests")
-        finally:
-            self._spent += stream.requests
-        return stream.result
+        handle = self._keep(stream.result)
+        return self._reply(handle, stream.result, 0, max_rows)
 
     def fetch(self, handle: str, first: int, max_rows: int) -> QueryReply:
         """Further rows of a result. Raises UsageError where the handle is not, or no more, known."""
@@ -162,8 +152,24 @@ class Agents:
     @property
     def requests_left(self) -> int | None:
         """How many requests the session may still send; None: any number."""
-        limit = self.limits.max_requests
-        return None if limit is None else max(0, limit - self._spent - self._reserved)
+        budget = self._budget
+        return None if budget is None or budget.requests is None else budget.requests - budget.spent
+
+    def _spent(self) -> UsageError:
+        return UsageError(
+            f"the {self.limits.max_requests:,} requests of this session are spent",
+            hint="`fetch_rows` still gives rows of results that were found",
+        )
+
+    @contextlib.contextmanager
+    def _told_when_spent(self) -> Iterator[None]:
+        """Have a request that the session cannot pay for be told so, where nothing else comes of it."""
+        try:
+            yield
+        except BudgetExhausted as error:
+            if self.requests_left == 0:
+                raise self._spent() from error
+            raise
 
     @property
     def _open(self) -> AsyncConnection:
@@ -215,6 +221,16 @@ class Agents:
             seconds=round(report["elapsed_s"], 3),
             warnings=list(result.warnings),
         )
+
+
+def _check_finite(params: Mapping[str, object]) -> None:
+    """Raise UsageError for a number that was too large for a double, which readers of JSON make infinity of."""
+    for name, value in params.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(
+                f"parameter {name}: no double holds that number",
+                hint=f"pass its digits as a text: CAST(:{name} AS DECIMAL(38, 0))",
+            )
 
 
 def _bytes(results: Collection[Result]) -> int:

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
+import json
 import logging
-import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fff.errors import FFFError, UsageError
 from fff.version import how_to_install
 from fff_cli.mcp.agents import AgentLimits, Agents
+from fff_cli.mcp.lines import lines_of_standard_input
 from fff_cli.mcp.replies import ExplainReply, QueryReply, TableDescription, TablesFound
+from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import say
 from fff_cli.serve.hints import advised
+from fff_cli.serve.tokens import token_from
 
 try:
     import uvicorn
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.tools import Tool
-    from mcp_types import ToolAnnotations
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
+    from mcp_types import (
+        INVALID_REQUEST,
+        PARSE_ERROR,
+        ErrorData,
+        JSONRPCError,
+        ToolAnnotations,
+        jsonrpc_message_adapter,
+    )
 except ImportError as missing:
     raise UsageError("what speaks the protocol is not installed", hint=how_to_install("mcp")) from missing
 
@@ -49,26 +62,36 @@ _Params = dict[str, str | int | float | bool | None]
 def run_mcp(specs: Sequence[Path], limits: AgentLimits, port: int | None) -> int:
     """Serve agents until the client goes away or Ctrl-C; the exit code. Raises SpecError, UsageError."""
     agents = Agents(specs, limits)
-    asyncio.run(_over_http(agents, port) if port is not None else _over_standard_input(agents))
-    return 0
+    return asyncio.run(_over_http(agents, port) if port is not None else _over_standard_input(agents))
 
 
-async def _over_standard_input(agents: Agents) -> None:
-    async with agents:
-        await server_of(agents).run_stdio_async()
+async def _over_standard_input(agents: Agents) -> int:
+    interrupts = Interrupts()
+    try:
+        with interrupts.watching():
+            async with agents:
+                await server_of(agents).run_stdio_async()
+    except asyncio.CancelledError:
+        if interrupts.exit_code is None:
+            raise
+    return interrupts.exit_code or 0
 
 
-async def _over_http(agents: Agents, port: int) -> None:
+async def _over_http(agents: Agents, port: int) -> int:
     """On the loopback address only, for whoever has the token: other users of the machine have not."""
-    token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
-    async with agents:
-        app = _Guarded(server_of(agents).streamable_http_app(streamable_http_path=_PATH), token)
-        config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="on")
-        listening = config.bind_socket()
-        listening.listen()  # before it is told: who comes now waits, and is not refused
-        say(f"agents are served at http://127.0.0.1:{listening.getsockname()[1]}{_PATH} until Ctrl-C")
-        say(f"Authorization: Bearer {'$' + TOKEN if TOKEN in os.environ else token}")
-        await uvicorn.Server(config).serve(sockets=[listening])
+    from fff_cli.serve.door import bound_port  # noqa: PLC0415 - loads what other servers speak, too
+
+    given = token_from(TOKEN)
+    token = given or secrets.token_urlsafe(24)
+    with bound_port("127.0.0.1", port, "--http") as listening:
+        async with agents:
+            app = _Guarded(server_of(agents).streamable_http_app(streamable_http_path=_PATH), token)
+            listening.listen()  # before it is told: who comes now waits, and is not refused
+            say(f"agents are served at http://127.0.0.1:{listening.getsockname()[1]}{_PATH} until Ctrl-C")
+            say(f"Authorization: Bearer {token if given is None else '$' + TOKEN}")
+            config = uvicorn.Config(app, log_level="warning", lifespan="on")
+            await uvicorn.Server(config).serve(sockets=[listening])
+    return 0
 
 
 class _Guarded:
@@ -97,8 +120,42 @@ class _Guarded:
         await send({"type": "http.response.body", "body": b""})
 
 
+class _Heard:
+    """Messages over standard input; a line that is none is answered: who has sent a request waits for that."""
+
+    answers: Any = None  # what sends messages to the client
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in lines_of_standard_input():
+            refusal = _refusal(line) if line.strip() else None
+            if refusal is None:
+                yield line
+            else:
+                await self.answers.send(SessionMessage(refusal))
+
+
+def _refusal(line: str) -> JSONRPCError | None:
+    """What is answered to a line that is no message of the protocol."""
+    with contextlib.suppress(ValueError):
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return None
+    asked, error = None, ErrorData(code=PARSE_ERROR, message="this line is no JSON")
+    with contextlib.suppress(ValueError, RecursionError):
+        said = json.loads(line)
+        words = "no message of the protocol; half a character, as \\ud83d alone, is no text"
+        error = ErrorData(code=INVALID_REQUEST, message=words)
+        asked = said.get("id") if isinstance(said, dict) and "method" in said else None
+    known = type(asked) is int or (isinstance(asked, str) and asked.isprintable())
+    return JSONRPCError(jsonrpc="2.0", id=asked if known else None, error=error)
+
+
 class _Server(MCPServer[None]):
     """The protocol's server, which says in a line or two what is wrong with arguments."""
+
+    async def run_stdio_async(self) -> None:
+        heard, server = _Heard(), self._lowlevel_server
+        async with stdio_server(stdin=cast("Any", heard)) as (messages, heard.answers):
+            await server.run(messages, heard.answers, server.create_initialization_options())
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         try:
@@ -142,7 +199,7 @@ def server_of(agents: Agents) -> MCPServer[None]:
         return await _with_tool_errors(agents.describe(table))
 
     async def explain(sql: str, params: _Params | None = None) -> ExplainReply:
-        """How one SELECT statement would run and what its sources would be sent; reads no table."""
+        """How one SELECT statement would run and what its sources would be sent; sends nothing."""
         return await _with_tool_errors(agents.explain(sql, params or {}))
 
     async def query(  # noqa: PLR0917 - arguments of the tool, read off the signature
@@ -155,9 +212,10 @@ def server_of(agents: Agents) -> MCPServer[None]:
     ) -> QueryReply:
         """Run one SELECT statement of Spark's SQL. Look at `complete` (else `missing`) and `cut` before calling its rows all.
 
-        `params` are values for `:name` in the SQL: pass values so, never in the text. The reply has at most
-        `max_rows` rows; fetch_rows gives the rest. It comes by `deadline_seconds` and with at most
-        `max_requests` requests, with what is there by then.
+        `params` are values for `:name` in the SQL: pass values so, never in the text; a decimal of more than
+        15 digits as a text, with CAST(:name AS DECIMAL(38, 4)). The reply has at most `max_rows` rows;
+        fetch_rows gives the rest. It comes by `deadline_seconds` and with at most `max_requests` requests,
+        with what is there by then.
         """
 
         async def tell(seconds: float, words: str) -> None:
@@ -228,4 +286,4 @@ async def _with_tool_errors(answer: Coroutine[Any, Any, _T]) -> _T:
     try:
         return await answer
     except FFFError as error:
-        raise ToolError(advised(error).render()) from error
+        raise ToolError(advised(error, to_agents=True).render()) from error

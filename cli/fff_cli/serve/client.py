@@ -206,7 +206,7 @@ class _RemoteRun:
         """Write the result; what the last part says. Raises RemoteError."""
         connection = self._connect()
         with contextlib.closing(connection):
-            with _remote_errors():
+            with _unanswered():
                 headers = {**self._headers, "Accept": _FRAMES, "Content-Type": "application/json"}
                 connection.request("POST", "/v1/query", self._body, headers)
                 assert connection.sock is not None, "it is connected"
@@ -286,12 +286,20 @@ class _RemoteRun:
 
 
 @contextlib.contextmanager
-def _remote_errors() -> Iterator[None]:
-    """What goes wrong between here and the server, in words."""
+def _unanswered() -> Iterator[None]:
+    """What goes wrong before a server has said anything, in words."""
     try:
         yield
-    except http.client.HTTPException as error:
-        raise RemoteError(_BROKEN, 4) from error
+    except ssl.SSLCertVerificationError as error:
+        text = f"the server's certificate is refused: {error.verify_message}"
+        hint = "one that no authority has signed is named in SSL_CERT_FILE"
+        raise RemoteError(f"{text}\n  {hint}", 4) from error
+    except ssl.SSLError as error:
+        text = f"there is no TLS with the server: {error.reason}"
+        raise RemoteError(f"{text}\n  --server http://… where it speaks in the clear", 4) from error
+    except (http.client.HTTPException, ConnectionResetError, BrokenPipeError) as error:
+        text = "the server gave no answer in HTTP"
+        raise RemoteError(f"{text}\n  --server https://… where it speaks TLS", 4) from error
     except OSError as error:
         text = f"cannot reach the server: {error.strerror or error}"
         raise RemoteError(f"{text}\n  fff serve starts one", 4) from error
@@ -311,7 +319,7 @@ def _refused(reply: http.client.HTTPResponse) -> RemoteError:
 def _frames(reply: http.client.HTTPResponse) -> Iterator[tuple[bytes, bytes]]:
     """The parts of an answer. Raises RemoteError where it breaks off."""
     while True:
-        with _remote_errors():
+        try:
             head = reply.read(_HEAD.size)
             if not head:
                 return
@@ -321,4 +329,6 @@ def _frames(reply: http.client.HTTPResponse) -> Iterator[tuple[bytes, bytes]]:
             data = reply.read(length) if length else b""
             if len(data) < length:
                 raise http.client.IncompleteRead(data)
+        except (http.client.HTTPException, OSError) as error:
+            raise RemoteError(_BROKEN, 4) from error
         yield kind, data

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fff.errors import UsageError
-from fff.structs import replace
 from fff_cli.output.streams import check_installed
 from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation
 from fff_cli.run.garbage import loaded
 from fff_cli.run.progress import say
 from fff_cli.serve.queries import Queries, ServeLimits
-from fff_cli.serve.tokens import TOKEN, checked
+from fff_cli.serve.tokens import TOKEN, checked, token_from
 from fff_cli.serve.web import WebDoor
 
 _ENDING_S = 15.0  # that queries have to write what they found, once the server is to stop
@@ -79,8 +78,8 @@ def tokens_of(where: Listening) -> tuple[dict[str, str], str]:
     """
     if where.token_file is not None:
         return _tokens_in(where.token_file), f"a token of {str(where.token_file)!r}"
-    if token := os.environ.pop(TOKEN, "").strip():  # what this process starts need not know it
-        return {"": checked(token, TOKEN)}, f"${TOKEN}"
+    if token := token_from(TOKEN):
+        return {"": token}, f"${TOKEN}"
     if where.socket is not None:
         return {}, ""
     token = secrets.token_urlsafe(24)
@@ -172,8 +171,8 @@ async def _serve(
             async with web.listening(bound, tls) as close, contextlib.AsyncExitStack() as steps:
                 if where.postgres_port is not None:
                     door = PostgresDoor(queries, tokens, tls, verbose=verbose)
-                    bound, _ = _bound(
-                        replace(where, socket=None, port=where.postgres_port), tls is not None, stack
+                    bound = stack.enter_context(
+                        bound_port(where.host, where.postgres_port, "--postgres-port")
                     )
                     await steps.enter_async_context(door.listening(bound))
                 say(f"queries are served at {name} until Ctrl-C")
@@ -220,18 +219,24 @@ async def _end_all(queries: Queries, stop: asyncio.Event) -> None:
 def _bound(where: Listening, tls: bool, stack: contextlib.ExitStack) -> tuple[socket.socket, str]:
     if where.socket is not None:
         return stack.enter_context(socket_file(where.socket)), str(where.socket)
-    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    bound = stack.enter_context(socket.socket(family))
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((where.host, where.port))
-    except OSError as error:
-        raise UsageError(
-            f"cannot listen on {where.host}, port {where.port}: {error.strerror or error}",
-            hint="another --port, or 0 for a free one",
-        ) from error
+    bound = stack.enter_context(bound_port(where.host, where.port, "--port"))
     host = f"[{where.host}]" if ":" in where.host else where.host
     return bound, f"{'https' if tls else 'http'}://{host}:{bound.getsockname()[1]}"
+
+
+def bound_port(host: str, port: int, option: str) -> socket.socket:
+    """A socket at a port, 0 for a free one, that `option` names. Raises UsageError."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise UsageError(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}",
+            hint=f"another {option}, or 0 for a free one",
+        ) from error
+    return bound
 
 
 @contextlib.contextmanager

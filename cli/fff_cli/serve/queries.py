@@ -9,6 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from decimal import Decimal
 from typing import Any
 
 from fff.api.own_spark import OwnSpark
@@ -20,6 +21,7 @@ from fff.federation import Execution, Federation, Prepared
 from fff.forecast.words import over_budget
 from fff.options import RunOptions
 from fff.sql import statement_spans
+from fff.sql.syntax.parameters.param_types import typed
 from fff.stats import RunOutcome, Snapshot, bills
 from fff.structs import Struct, asdict, field, replace
 from fff.web.gate.turns import ASKER
@@ -64,6 +66,27 @@ class AskedQuery(Struct, frozen=True):
     def place(self, error: QueryError) -> None:
         """Have an error say where in the client's text it is."""
         error.place_in(self.text, Span(self.begin, self.begin + len(self.sql)))
+
+
+class WrittenFloat(float):
+    """A number of JSON that has a point or an exponent, with its `text`: a double may hold less than that says."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _as_written(name: str, value: object) -> object:
+    """The value of a parameter: a number is a double where that is how one is written, else as `-p` has numbers.
+
+    Raises UsageError where no number of SQL's is what is written.
+    """
+    if not isinstance(value, WrittenFloat):
+        return value
+    if "e" in value.text.lower():
+        return typed(f"parameter {name}", "double", value.text)
+    if Decimal(value.text) in (Decimal(repr(value)), Decimal(value)):
+        return float(value)
+    return typed(f"parameter {name}", "decimal", value.text)
 
 
 def _is_number(value: object) -> bool:
@@ -139,7 +162,9 @@ def asked_query(body: object, limits: ServeLimits) -> AskedQuery:
         sql=text[spans[0].start : spans[0].end],
         text=text,
         begin=spans[0].start,
-        params=parse_params(params) if isinstance(params, list) else params,
+        params=parse_params(params)
+        if isinstance(params, list)
+        else {name: _as_written(name, value) for name, value in params.items()},
         options=_within(limits, {name: fields[name] for name in _RUN if name in fields}),
         rows=fields.get("rows"),
         interval=float(fields.get("interval", 0.5)),

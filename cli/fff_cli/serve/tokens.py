@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from fff.errors import UsageError
 
 TOKEN = "FFF_SERVE_TOKEN"  # noqa: S105 - the name of a variable
@@ -16,3 +18,12 @@ def checked(token: str, where: str) -> str:
             hint=f"at least {_LEAST} letters and digits, as `openssl rand -hex 24` gives them",
         )
     return token
+
+
+def token_from(variable: str) -> str | None:
+    """The token that a variable has, if any; it is taken away: what this process starts need not know it.
+
+    Raises UsageError as `checked` does.
+    """
+    token = os.environ.pop(variable, "").strip()
+    return checked(token, variable) if token else None

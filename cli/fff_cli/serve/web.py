@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from aiohttp import web
 
@@ -27,7 +27,14 @@ from fff_cli.serve.answers import EVENTS, FRAMES, FRAMINGS, Framing, accepted
 from fff_cli.serve.hints import advised
 from fff_cli.serve.openapi import document
 from fff_cli.serve.page import HEADERS, PAGE
-from fff_cli.serve.queries import AskedQuery, Queries, ServedQuery, TooManyQueries, asked_query
+from fff_cli.serve.queries import (
+    AskedQuery,
+    Queries,
+    ServedQuery,
+    TooManyQueries,
+    WrittenFloat,
+    asked_query,
+)
 
 _BODY_BYTES = 256 * 1024  # of a request: SQL and parameters
 _UNTAKEN_S = 60.0  # that a client may take nothing of its answer
@@ -154,7 +161,9 @@ class WebDoor:
         except web.HTTPException as error:
             if error.status < 400:
                 raise
-            return _error_reply(Refused(error.status, error.reason.lower().replace(" ", "_"), error.reason))
+            reply = _error_reply(Refused(error.status, error.reason.lower().replace(" ", "_"), error.reason))
+            reply.headers.update({"Allow": allow} if (allow := error.headers.get("Allow")) else {})
+            return reply
         except Exception as error:  # noqa: BLE001 - a bug: the client gets no traceback
             return _error_reply(internal(error, verbose=self._verbose))
 
@@ -303,13 +312,22 @@ class WebDoor:
 
 async def _json_of(request: web.Request) -> dict[str, Any]:
     try:
-        body: dict[str, Any] = json.loads(await request.text())  # that it is one `asked_query` sees
+        text = (await request.text()).removeprefix("\ufeff")
+        body: dict[str, Any] = json.loads(text, parse_float=WrittenFloat, parse_constant=_no_number)
         json.dumps(body, ensure_ascii=False).encode()  # half a character, as "\\ud800", is no text
+    except web.RequestPayloadError as error:
+        raise Refused(
+            400, "bad_request", "the body cannot be read", hint="is it encoded as it says?"
+        ) from error
     except (ValueError, LookupError, RecursionError) as error:
         raise Refused(
             400, "bad_request", "the body is no JSON", hint='such as {"sql": "SELECT 1"}'
         ) from error
     return body
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(word)  # NaN and Infinity, which Python's reader takes
 
 
 def _framing(kind: str, asked: AskedQuery, body: Mapping[str, Any]) -> Framing:

@@ -121,12 +121,14 @@ def as_command(sql: str) -> str | None:
 async def _describe(session: ShellSession, name: str) -> list[Item]:
     catalog = session.federation.catalog
     name = name.replace("`", "")
-    await list_all(catalog, None if not name or set(name) & set("*?[") else name)
-    sources = {table.source.lower() for table in catalog.tables()}
-    pattern = name.lower() if set(name) & set("*?[") else f"{name.lower()}.*"
-    if not name or pattern == name.lower() or name.lower() in sources:
+    pattern = name.lower() if set(name) & set("*?[") else None
+    await list_all(catalog, None if not name or pattern else name)
+    # Of the bundled sources only those are read that may be meant: all of them take seconds.
+    source = catalog.source(name) if name and not pattern else None
+    if not name or pattern or (source is not None and source.tables):
         chosen = session.output.format if session.output.file is None else "table"
-        tables = [one for one in catalog.tables() if not name or _matches(one, pattern)]
+        every = catalog.tables() if source is None else source.tables
+        tables = [one for one in every if pattern is None or _matches(one, pattern)]
         if not tables:
             say("no tables" + (f" like {name}" if name else ": name a spec with -s, or see `fff demo`"))
         elif name:
