@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 import sqlite3
 from collections import Counter
@@ -17,11 +18,11 @@ from fff.display.counts import counted
 from fff.errors import UsageError
 from fff.schema import distinct_names, nearest
 from fff_cli.output.failures import CannotWrite
-from fff_cli.output.files import NewFile, is_special
+from fff_cli.output.files import NewFile, is_special, mode_of
 from fff_cli.output.formats import Writer, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks import duck, workbooks
-from fff_cli.output.sinks.databases import TABLE, kind_of, names_there, quoted
+from fff_cli.output.sinks.databases import TABLE, affinity, kind_of, names_there, quoted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb", "xlsx")
@@ -95,8 +96,9 @@ class AddedTo(NewFile):
             self._keys = spelled(self._keys, [name for name, _ in _held(fresh, self._form)])
         with _clear(self._file):
             coming = self._coming(fresh)
-            if not self._file.exists():
-                return super().keep(whole=whole)
+            if not self._file.exists() and self._is_first():
+                self.drop()
+                return None
             match self._form:
                 case "sqlite":
                     summary: str | None = self._into_database(fresh)
@@ -106,6 +108,17 @@ class AddedTo(NewFile):
                     summary = self._rewritten(fresh, coming)
         self.drop()
         return summary
+
+    def _is_first(self) -> bool:
+        """Put it where no file is; False where one has come meanwhile."""
+        self._temporary.chmod(mode_of(self._path, 0o666))
+        try:
+            os.link(self._temporary, self._path)
+        except FileExistsError:
+            return False
+        except OSError:  # a disk without links, where of two at once the later one stays
+            super().keep()
+        return True
 
     def _coming(self, fresh: Path) -> set[tuple[object, ...]]:
         """The keys of the result. Raises CannotWrite."""
@@ -291,7 +304,7 @@ def _header_in(database: sqlite3.Connection, file: Path) -> list[tuple[str, str 
     columns = database.execute(f"PRAGMA main.table_info({TABLE})").fetchall()
     if not columns:
         raise UsageError(f"{str(file)!r} has no table {TABLE!r} to add rows to", hint="name another file")
-    return [(name, kind) for _, name, kind, *_ in columns]
+    return [(name, affinity(kind)) for _, name, kind, *_ in columns]
 
 
 def fit(file: Path, held: Header, wanted: Header) -> None:
