@@ -7,6 +7,7 @@ import datetime as dt
 import ipaddress
 import json
 import os
+import signal
 import socket
 import ssl
 import stat
@@ -23,6 +24,7 @@ from aiohttp import web
 
 from fff.errors import UsageError
 from fff_cli.app import run
+from fff_cli.serve.client import _RemoteRun
 from fff_cli.serve.door import Listening, socket_file, tls_of, tokens_of
 from tests.api.serving import COMMAND, TOKEN, command, has_ipv6, started
 from tests.api.sites import JOIN, TABLES, site
@@ -239,6 +241,24 @@ def test_how_an_answer_ended_is_told_before_its_report_is_written(monkeypatch, c
     out, err = capfd.readouterr()
     assert out == "x\n"
     assert err.startswith("PARTIAL: a source failed\nerror: cannot write the report '/dev/full'")
+
+
+@pytest.mark.parametrize(("where", "rows"), [([], None), (["-O", "out.csv"], 0)])
+def test_a_run_that_is_aborted_at_a_client_has_a_report(where, rows, tmp_path, monkeypatch, capfd):
+    parts = [(b"r", b"x\n1\n"), (b"s", b"{}")]
+
+    async def answer(_):
+        return web.Response(body=b"".join(struct.pack(">cI", kind, len(data)) + data for kind, data in parts))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
+    monkeypatch.setattr(_RemoteRun, "_tell", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    with serving_beside(answer) as url:
+        assert run(["query", "--server", url, "SELECT 1", "--report", "r.json", *where]) == 143
+    assert capfd.readouterr().err == "aborted\n"
+    account = json.loads((tmp_path / "r.json").read_text())
+    assert (account["reason"], account["exit_code"], account["complete"]) == ("aborted", 143, False)
+    assert account["rows"] == rows, "the server alone counts those that were written"
 
 
 @pytest.mark.slow
