@@ -7,6 +7,7 @@ import datetime as dt
 import ipaddress
 import json
 import os
+import signal
 import socket
 import ssl
 import stat
@@ -23,6 +24,7 @@ from aiohttp import web
 
 from fff.errors import UsageError
 from fff_cli.app import run
+from fff_cli.serve.client import _RemoteRun
 from fff_cli.serve.door import Listening, socket_file, tls_of, tokens_of
 from tests.api.serving import COMMAND, TOKEN, command, has_ipv6, started
 from tests.api.sites import JOIN, TABLES, site
@@ -282,6 +284,24 @@ def test_what_is_wrong_with_a_connection_is_told_as_that(monkeypatch, capfd, sch
     assert "starts one" not in err, "one runs there"
     assert run(["query", "--server", f"http://127.0.0.1:{port}", "SELECT 1"]) == 4
     assert "cannot reach the server: Connection refused\n  fff serve starts one" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("where", "rows"), [([], None), (["-O", "out.csv"], 0)])
+def test_a_run_that_is_aborted_at_a_client_has_a_report(where, rows, tmp_path, monkeypatch, capfd):
+    parts = [(b"r", b"x\n1\n"), (b"s", b"{}")]
+
+    async def answer(_):
+        return web.Response(body=b"".join(struct.pack(">cI", kind, len(data)) + data for kind, data in parts))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
+    monkeypatch.setattr(_RemoteRun, "_tell", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    with serving_beside(answer) as url:
+        assert run(["query", "--server", url, "SELECT 1", "--report", "r.json", *where]) == 143
+    assert capfd.readouterr().err == "aborted\n"
+    account = json.loads((tmp_path / "r.json").read_text())
+    assert (account["reason"], account["exit_code"], account["complete"]) == ("aborted", 143, False)
+    assert account["rows"] == rows, "the server alone counts those that were written"
 
 
 @pytest.mark.slow

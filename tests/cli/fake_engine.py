@@ -188,6 +188,14 @@ class Execution:
                   "options": {name: str(value) for name, value in asdict(self.options).items()} | self.session}  # fmt: skip
         self.outcome = replace(ended, make_report=lambda: report)
 
+    @property
+    def settled(self) -> RunOutcome | None:
+        return getattr(self, "outcome", None)
+
+    def cut_outcome(self, rows: int, reason: str) -> RunOutcome:
+        report = {"rows": rows, "reason": reason, "complete": False, "exit_code": 3}
+        return outcome(complete=False, make_report=lambda: report)
+
     async def scene_rows(self):
         count = int(self.words[0])
         yield numbers(0, min(count, 1000))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ import yaml
 from aiohttp import web
 
 from fff_cli.app import run as fff
+from fff_cli.output import adding, files
+from fff_cli.output.adding import AddedTo
+from fff_cli.output.formats import writer
 from fff_cli.output.readback import read_back
 from tests.sampling import every
 from tests.web.serving import serving_beside
@@ -300,3 +304,103 @@ def test_a_row_whose_key_is_nan_takes_its_place(desk: Desk) -> None:
     for _ in range(2):
         assert into("out.parquet", "--upsert", "k", sql=sql) == 0
     assert rows_of("out.parquet") == [("nan", "1")]
+
+
+@pytest.mark.parametrize(
+    ("declared", "fits"),
+    [
+        ("id BIGINT PRIMARY KEY, name VARCHAR(20)", True),
+        ("id unsigned big int, name NATIVE CHARACTER(70)", True),
+        ("id DECIMAL(10, 5), name CLOB", True),
+        ("id, name", True),
+        ("id INTEGER, name DATE", False),
+        ("id REAL, name TEXT", False),
+        ("id VARCHAR(20), name TEXT", False),
+    ],
+)
+def test_columns_of_a_table_that_others_made_go_by_how_sqlite_takes_values(
+    desk: Desk, declared: str, capfd: pytest.CaptureFixture[str], *, fits: bool
+) -> None:
+    """`name DATE` would make a number of a text that looks like one."""
+    with contextlib.closing(sqlite3.connect("x.sqlite")) as database, database:
+        database.execute(f"CREATE TABLE result ({declared})")
+        database.execute("INSERT INTO result VALUES (1, 'one'), (2, '002')")
+    desk.rows = [(1, "001"), (3, "three")]
+    assert into("x.sqlite", "--upsert", "id") == (0 if fits else 2)
+    if fits:
+        assert sorted(rows_of("x.sqlite")) == [("1", "001"), ("2", "002"), ("3", "three")]
+    else:
+        assert "in the result, and " in capfd.readouterr().err
+        assert desk.asked == 0
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.dictionary(pa.uint32(), pa.string()),
+    ],
+)
+def test_parquet_of_others_takes_texts_however_it_holds_them(desk: Desk, kind: pa.DataType) -> None:
+    names = pa.array(["one", "two", None]).cast(kind)
+    pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int32()), "name": names}), "x.parquet")
+    desk.rows = [(2, "TWO"), (4, None)]
+    assert into("x.parquet", "--upsert", "id") == 0
+    assert into("x.parquet", "--upsert", "name", sql="SELECT id, name FROM t WHERE id = 2") == 0
+    rows = pq.ParquetFile("x.parquet").read()
+    assert rows.schema.field("name").type == kind
+    assert [tuple(row.values()) for row in rows.to_pylist()] == [(1, "one"), (3, None), (4, None), (2, "TWO")]
+
+
+def test_parquet_of_others_takes_moments_and_lists_of_texts(desk: Desk) -> None:
+    moments = pa.array([1_000_000_000, 2_000_000_000], pa.timestamp("ns", "UTC"))
+    texts = pa.array([["a"], ["b"]], pa.large_list(pa.large_string()))
+    pq.write_table(pa.table({"id": pa.array([1, 2], pa.int32()), "at": moments, "xs": texts}), "x.parquet")
+    kinds = pq.read_schema("x.parquet")
+    desk.rows = [(2, "c")]
+    sql = "SELECT id, timestamp_seconds(id + 5) AS at, array(name) AS xs FROM t"
+    assert into("x.parquet", "--upsert", "id", sql=sql) == 0
+    assert pq.read_schema("x.parquet").types == kinds.types
+    assert [str(row) for row in pq.read_table("x.parquet").cast(
+        pa.schema({"id": pa.int64(), "at": pa.int64(), "xs": texts.type})
+    ).to_pylist()] == [
+        "{'id': 1, 'at': 1000000000, 'xs': ['a']}",
+        "{'id': 2, 'at': 7000000000, 'xs': ['c']}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_two_that_make_a_file_at_once_both_put_their_rows_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    file = tmp_path / f"x.{form}"
+    first, second = (AddedTo(file, form, ()) for _ in range(2))
+    for number, target in enumerate((first, second)):
+        out = writer(form, target.out, None)
+        out.begin(pa.schema({"id": pa.int64()}))
+        out.write(pa.record_batch({"id": [number]}))
+        out.end()
+
+    def meanwhile(path: Path, fresh: int) -> int:
+        monkeypatch.undo()
+        second.keep()
+        return files.mode_of(path, fresh)
+
+    monkeypatch.setattr(adding, "mode_of", meanwhile)
+    first.keep()
+    assert sorted(map(str, read_back(file, form).column("id").to_pylist())) == ["0", "1"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"x.{form}"]
+
+
+def test_a_disk_without_links_takes_a_new_file_all_the_same(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    desk.rows = [(1, "one")]
+    assert into("x.sqlite", "--upsert", "id") == 0
+    assert rows_of("x.sqlite") == [("1", "one")]

@@ -19,7 +19,7 @@ from fff.errors import UsageError
 from fff_cli.app import run as fff
 from fff_cli.output import files
 from fff_cli.output.failures import CannotWrite
-from fff_cli.output.sinks import folders
+from fff_cli.output.sinks import folders, replacing
 from fff_cli.output.sinks.folders import NewFolder
 from tests.cli.terminal import environment, fake
 
@@ -104,6 +104,87 @@ def test_rows_take_the_place_of_others(
         assert said in capfd.readouterr().err
     assert rows("out") == again, "the folder is as it was"
     assert sorted(path.name for path in here.iterdir()) == ["in.csv", "out"]
+
+
+def folder_of(*files: dict[str, object]) -> None:
+    """A folder `theirs` that others have written."""
+    for number, columns in enumerate(files):
+        file = Path("theirs") / f"{number}.parquet"
+        file.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), file)
+
+
+def test_rows_that_stay_keep_the_columns_of_their_file(here: Path) -> None:
+    folder_of(
+        {"k": ["a"], "first": ["Al"], "last": ["Ax"]},
+        {"k": ["b", "c"], "last": ["Bo", "Cy"], "first": ["Ray", "Kim"]},
+        {"k": ["b", "d"], "cost": [20, 30]},
+        {"k": ["b", "e"], "first": ["Ed", "Eve"], "last": ["En", "Ey"], "more": [[1], [2]]},
+    )
+    sql = "SELECT 'b' AS k, 'Bob' AS first, 'Ray' AS last"
+    assert into("theirs/", "--upsert", "k", sql=sql) == 0
+    found = [row for file in sorted(Path("theirs").iterdir()) for row in pq.read_table(file).to_pylist()]
+    assert sorted(found, key=lambda row: str(row["k"])) == [
+        {"k": "a", "first": "Al", "last": "Ax"},
+        {"k": "b", "first": "Bob", "last": "Ray"},
+        {"k": "c", "first": "Kim", "last": "Cy"},
+        {"k": "d", "cost": 30},
+        {"k": "e", "first": "Eve", "last": "Ey", "more": [2]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"n": [1]}, "1.parquet' has no column 'k' to tell rows apart by"),
+        ({"k": ["1"], "n": [1]}, "the column k is integer in the result, and string in 'theirs/1.parquet'"),
+        (None, "cannot read 'theirs/1.parquet'"),
+    ],
+)
+def test_a_file_whose_rows_cannot_be_told_apart_is_named_before_anything_is_asked(
+    here: Path, capfd: pytest.CaptureFixture[str], columns: dict[str, object] | None, said: str
+) -> None:
+    folder_of({"k": [1], "n": [1]}, columns or {})
+    if columns is None:
+        Path("theirs/1.parquet").write_text("no Parquet")
+    sql = "SELECT k, k AS n FROM nowhere"
+    (here / "fff.yaml").write_text(
+        """{version: 1, sources: {w: {client: {base_url: "http://127.0.0.1:9"}, tables: {nowhere:
+        {columns: {k: bigint}, scan: {endpoint: {path: t, paginator: single_page}}}}}}}"""
+    )
+    assert into("theirs/", "--upsert", "k", "-s", "fff.yaml", sql=sql) == 2
+    assert said in capfd.readouterr().err
+
+
+def test_a_folder_of_several_partitionings_takes_no_rows_in_the_place_of_others(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder_of({"k": [1], "n": [1]})
+    Path("theirs/k=2").mkdir()
+    pq.write_table(pa.table({"n": [2]}), "theirs/k=2/0.parquet")
+    assert into("theirs/", "--upsert", "k", sql="SELECT n AS k, n FROM 'in.csv'") == 2
+    assert "'theirs/k=2/0.parquet' is partitioned by k" in capfd.readouterr().err
+
+
+def test_small_numbers_and_texts_of_other_kinds_are_found_again(here: Path) -> None:
+    texts = pa.array(["x", "y"])
+    folder_of(
+        {"k": [1], "s": texts[:1].cast(pa.large_string())},
+        {"k": pa.array([1, 2], pa.int32()), "s": texts.dictionary_encode()},
+    )
+    assert into("theirs/", "--upsert", "k", sql="SELECT n AS k, 'z' AS s FROM 'in.csv' WHERE n = 1") == 0
+    found = [row for file in sorted(Path("theirs").iterdir()) for row in pq.read_table(file).to_pylist()]
+    assert sorted(map(str, found)) == ["{'k': 1, 's': 'z'}", "{'k': 2, 's': 'y'}"]
+
+
+def test_nan_and_lists_are_keys_as_others_are(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder_of({"d": [float("nan"), 1.0], "a": [[1], [2]]})
+    for key in ("d", "a", "d,a"):
+        sql = "SELECT double('nan') AS d, array(n) AS a FROM 'in.csv' WHERE n = 1"
+        assert into("theirs/", "--upsert", key, sql=sql) == 0
+        assert "0 added, 1 replaced, 2 rows" in capfd.readouterr().err
+    assert into("theirs/", "--upsert", "d", sql="SELECT double('nan') AS d, array(n) AS a FROM 'in.csv'") == 2
+    assert "two rows of the result have d = nan" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -205,11 +286,12 @@ def test_many_partitions_need_few_open_files_and_little_memory(
 
 
 def test_a_failure_to_rename_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing, "_exchanged", lambda *_: False)
     written(tmp_path / "out", [], batch(["a"]))
     rename = Path.rename
 
     def fail(self: Path, target: Path) -> Path:
-        if self.name.endswith(files.TEMPORARY) and Path(target).name == "out":
+        if Path(target).name == "out" and not self.name.endswith(files.OLD):
             raise OSError(28, "No space left on device")
         return rename(self, target)
 
@@ -217,6 +299,27 @@ def test_a_failure_to_rename_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     with pytest.raises(OSError, match="No space"):
         written(tmp_path / "out", [], batch(["a", "b"]))
     assert ds.dataset(tmp_path / "out").count_rows() == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_two_that_append_to_a_folder_that_is_not_there_yet_both_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (NewFolder(tmp_path / "out", [], append=True) for _ in range(2))
+    for target in (first, second):
+        target.writer().begin(batch(["a"]).schema)
+        target.writer().write(batch(["a", "b"]))
+        target.writer().end()
+    mode_of = files.mode_of
+
+    def meanwhile(path: Path, fresh: int) -> int:
+        monkeypatch.setattr(folders, "mode_of", mode_of)
+        second.keep()
+        return mode_of(path, fresh)
+
+    monkeypatch.setattr(folders, "mode_of", meanwhile)
+    first.keep()
+    assert ds.dataset(tmp_path / "out").count_rows() == 4
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -258,6 +361,44 @@ def test_what_dead_runs_left_is_swept(tmp_path: Path, monkeypatch: pytest.Monkey
     running.drop()
     assert list(tmp_path.iterdir()) == []
     gc.collect()  # nothing that is left open complains
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exchanging", [True, False])
+@pytest.mark.parametrize("after", range(4))
+def test_a_kill_while_a_folder_is_replaced_leaves_one_of_the_two_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, exchanging: bool, after: int
+) -> None:
+    """After each step that renames, exchanges or removes; what else is left the next run removes."""
+    for name, text in (("out", "old"), (f".out.xxx{files.TEMPORARY}", "new")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one").write_text(text)
+    code = f"""if True:
+        import os, pathlib, shutil
+        from pathlib import Path
+        from fff_cli.output.sinks import replacing
+        left = {after}
+        def counted(step):
+            def stepped(*given, **named):
+                global left
+                if not left:
+                    os._exit(9)
+                left -= 1
+                return step(*given, **named)
+            return stepped
+        replacing._exchanged = counted(replacing._exchanged) if {exchanging} else lambda *_: False
+        Path.rename = counted(Path.rename)
+        shutil.rmtree = counted(shutil.rmtree)
+        replacing.put_in_place(Path(".out.xxx{files.TEMPORARY}"), Path("out"))
+    """
+    subprocess.run([sys.executable, "-c", code], env=environment(), cwd=tmp_path, check=False)
+    if exchanging:
+        assert (tmp_path / "out").is_dir(), "whoever reads it finds it at any time"
+    monkeypatch.setattr(files, "_ABANDONED_S", -1.0)
+    files.sweep(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    killed_early = after <= (0 if exchanging else 1)
+    assert (tmp_path / "out" / "one").read_text() == ("old" if killed_early else "new")
 
 
 def test_only_names_become_folders(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ import pytest
 
 from fff.errors import SourceError
 from fff.federation import RunOutcome
+from fff.options import RunOptions
 from fff.result.report import make_report
 from fff.stats import AccessStats, Missing
 from fff.structs import replace
 from fff_cli.app import run as run_here
 from fff_cli.run.account import closing_lines
 from fff_cli.run.reports import Reports, bare
-from tests.cli.fake_engine import snapshot
+from tests.cli.fake_engine import Execution, outcome, snapshot
 from tests.cli.terminal import FAKE, REAL, Terminal, ended, environment, fake, under_way
 from tests.sampling import every_row
 
@@ -220,13 +221,16 @@ def test_every_report_has_every_field():
     assert bare("", "", 1)["spark"].keys() == run["spark"].keys()
 
 
-def test_the_report_of_an_aborted_run_says_what_it_asked_for():
-    execution = SimpleNamespace(prepared=SimpleNamespace(sql="SELECT 1"), snapshot=snapshot)
-    reports = Reports(None)
-    reports.failed(execution, asyncio.CancelledError(), 130)
-    (account,) = reports._accounts
-    assert (account["exit_code"], account["reason"], account["complete"]) == (130, "aborted", False)
-    assert account["access"][0]["requests"] > 0
+def test_the_report_of_a_run_that_nobody_reads_to_its_end_counts_what_was_read():
+    """A reader that leaves ends no run, but its result was not whole, whatever Spark had made of it by then."""
+    whole = outcome(make_report=lambda: {"complete": True, "exit_code": 0})
+    cut = Execution("stuck", [], RunOptions()).cut_outcome
+    for error, given, code in ((asyncio.CancelledError(), 130, 130), (BrokenPipeError(), None, 0)):
+        for settled in (None, whole):
+            reports = Reports(None)
+            reports.failed(SimpleNamespace(settled=settled, cut_outcome=cut), error, given, rows=7)
+            (account,) = reports._accounts
+            assert (account["exit_code"], account["rows"], account["complete"]) == (code, 7, False)
 
 
 @pytest.mark.slow

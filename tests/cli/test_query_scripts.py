@@ -144,6 +144,14 @@ def test_an_aborted_run_has_a_report(command, tmp_path):
         assert run.stderr.read() == b"aborted\n"
     account = json.loads(report.read_text())
     assert (account["exit_code"], account["reason"], account["complete"]) == (143, "aborted", False)
+    assert account["rows"] == 3, "which somebody has"
+
+
+@pytest.mark.parametrize(("where", "rows"), [((), 3), (("-O", "out.csv"), 0)])
+def test_the_report_of_a_run_that_fails_counts_the_rows_that_somebody_has(where, rows, tmp_path):
+    assert fake("query", "late", "--report", "report.json", *where, cwd=tmp_path).returncode == 4
+    account = json.loads((tmp_path / "report.json").read_text())
+    assert (account["rows"], account["complete"], account["exit_code"]) == (rows, False, 4)
 
 
 @pytest.mark.slow

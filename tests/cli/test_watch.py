@@ -18,7 +18,7 @@ import yaml
 from aiohttp import web
 
 from fff_cli.app import run as fff
-from fff_cli.watch.changes import LastResult, compared
+from fff_cli.watch.changes import LastResult, compared, paired
 from fff_cli.watch.command import seconds
 from tests.web.serving import serving_beside
 
@@ -104,6 +104,75 @@ def test_a_key_tells_what_has_changed_and_a_command_gets_it(
     assert [json.loads(line) for line in shown.out.splitlines()] == expected
     assert [json.loads(line) for line in (here / "got.ndjson").read_text().splitlines()] == expected
     assert shown.err == ""
+
+
+def test_columns_that_come_and_go_hide_no_row_that_changes(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = '[{"id": 1, "price": 10, "note": "x"}, {"id": 2, "price": 20, "note": "y"}]'
+    for text, key in (
+        (rows, "id"),
+        (rows.replace("10", "10.5"), "id"),
+        ('[{"price": 11, "id": 1, "more": 1}, {"price": 20, "id": 2, "more": 2}]', "id"),
+        ('[{"key": 1, "price": 1}]', "key"),
+    ):
+        (here / "t.json").write_text(text)
+        asked = ["watch", "SELECT * FROM 't.json'", "--times", "1", "-o", "csv", "--run", "cat >> got"]
+        assert fff([*asked, "--key", key]) == 0
+    shown = capfd.readouterr()
+    assert shown.out.splitlines() == [
+        "change,id,price,note",
+        "~,1,10.5,x",
+        "change,price,id,more",
+        "~,11.0,1,1",
+    ]
+    assert [line.split(" ", 1)[1] for line in shown.err.splitlines()] == [
+        "2 rows to compare with",
+        "column price was bigint and is double",
+        "2 rows: 1 changed",
+        "column price was double and is bigint",
+        "column more has come",
+        "column note has gone",
+        "2 rows: 1 changed",
+        "column key has come",
+        "column id has gone",
+        "column more has gone",
+        "1 row to compare with",
+    ]
+    assert (here / "got").read_text().count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed", "told"),
+    [
+        ([None, None], ["x", None], ["x"], []),
+        ([None, 2], [None, None], [None], []),
+        ([10, 20], ["10", "twenty"], ["twenty"], ["column v was bigint and is string"]),
+        ([[1], [2]], [[1.0], [2.5]], [[2.5]], ["column v was array<bigint> and is array<double>"]),
+        ([{"a": 1}], [{"a": 1, "b": 2}], [{"a": 1, "b": 2}],
+         ["column v was struct<a:bigint> and is struct<a:bigint,b:bigint>"]),
+        ([2**60 + 1, None], [0.5, None], ["0.5"], ["column v was bigint and is double"]),
+        ([True], [1], ["1"], ["column v was boolean and is bigint"]),
+    ],
+)  # fmt: skip
+def test_values_are_compared_in_a_type_that_holds_both(
+    before: list[object], after: list[object], changed: list[object], told: list[str]
+) -> None:
+    old, new = (pa.table({"k": range(len(one)), "v": pa.array(one)}) for one in (before, after))
+    pair = paired(old, new)
+    assert compared(pair.before, pair.after, ["k"], pair.on).rows.column("v").to_pylist() == changed
+    assert list(pair.told) == told
+
+
+def test_rows_of_an_empty_result_have_all_come_whatever_its_columns_are() -> None:
+    empty, full = pa.table({}), pa.table({"id": [1, 2]})
+    pair = paired(empty, full)
+    assert (compared(pair.before, pair.after, ["id"], pair.on).come, pair.told) == (2, ())
+    pair = paired(full, empty)
+    assert (compared(pair.before, pair.after, ["id"], pair.on).gone, pair.told) == (2, ())
+    twins = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    assert (paired(full, twins).on, len(paired(full, twins).told)) == ((), 1)
+    assert paired(twins, twins).told == ()
 
 
 @pytest.mark.parametrize("moved", ["FFF_SOURCES", "FFF_WEB_BASE_URL", "folder", "spec"])

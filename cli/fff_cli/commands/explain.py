@@ -173,12 +173,12 @@ async def _run(
     execution: Execution, arguments: QueryArguments, reports: Reports, interrupts: Interrupts
 ) -> None:
     """Run a statement for its account; a first Ctrl-C ends it with what has come by then."""
-    interrupts.gentle = execution.interrupt
+    interrupts.gentle, rows = execution.interrupt, 0
     try:
-        async for _ in execution.batches():
-            pass
+        async for batch in execution.batches():
+            rows += batch.num_rows
     except BaseException as error:
-        reports.failed(execution, error, interrupts.exit_code)
+        reports.failed(execution, error, interrupts.exit_code, rows=rows)
         raise
     finally:
         interrupts.gentle = None

@@ -239,6 +239,7 @@ class ScriptRun:
         self._file: Target | None = None  # what several results share
         self._note: str | None = None  # on the file that the last result went to
         self._results = 0  # written, or begun
+        self._handed = 0  # rows of the last of them that have been given to its output
         self._scripted = False
         self.kinds: tuple[Any, ...] = ()  # Arrow's, of the columns of the last result
         self.reports = Reports(arguments.report)
@@ -321,7 +322,9 @@ class ScriptRun:
             outcome = execution.outcome
             self.keep(target, whole=outcome.complete)
         except BaseException as error:
-            self.reports.failed(execution, error, self._interrupts.exit_code)
+            file = self._arguments.output_file
+            seen = self._handed if file is None or is_special(file) else 0
+            self.reports.failed(execution, error, self._interrupts.exit_code, rows=seen)
             if not self._scripted:
                 self.reports.write_beside(self._progress.error)
             raise
@@ -389,6 +392,7 @@ class ScriptRun:
         if self._results and self.reports.several and self._plan.format in _SPACED:
             target.out.write(b"\n")
         self._results += 1
+        self._handed = 0
         begun, schema = False, None
         async with contextlib.aclosing(execution.batches()) as batches:
             async for batch in batches:
@@ -401,6 +405,7 @@ class ScriptRun:
                         begun = True
                     write_batches(out, batch)
                     target.flush()
+                self._handed += batch.num_rows
         assert schema is not None, "the engine tells the header even of an empty result"
         self.kinds = tuple(schema.types)
         with writing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 import sqlite3
 from collections import Counter
@@ -15,17 +16,19 @@ import pyarrow as pa
 
 from fff.display.counts import counted
 from fff.errors import UsageError
-from fff.schema import distinct_names
+from fff.schema import distinct_names, nearest
 from fff_cli.output.failures import CannotWrite
-from fff_cli.output.files import NewFile, is_special
+from fff_cli.output.files import NewFile, is_special, mode_of
 from fff_cli.output.formats import Writer, writer
 from fff_cli.output.readback import first_line, read_back
 from fff_cli.output.sinks import duck, workbooks
-from fff_cli.output.sinks.databases import TABLE, kind_of, names_there, quoted
+from fff_cli.output.sinks.databases import TABLE, affinity, kind_of, names_there, quoted
 
 #: The formats that rows can be added to.
 ADDABLE = ("csv", "tsv", "ndjson", "parquet", "sqlite", "duckdb", "xlsx")
 
+#: Types of Arrow that hold texts and bytes.
+_TEXT = r"((?:large_)?(string|binary)(?:_view)?)"
 #: Names and types of columns, where both are known; a type is as the format has it.
 Header: TypeAlias = Sequence[tuple[str, str | None]]
 
@@ -93,8 +96,9 @@ class AddedTo(NewFile):
             self._keys = spelled(self._keys, [name for name, _ in _held(fresh, self._form)])
         with _clear(self._file):
             coming = self._coming(fresh)
-            if not self._file.exists():
-                return super().keep(whole=whole)
+            if not self._file.exists() and self._is_first():
+                self.drop()
+                return None
             match self._form:
                 case "sqlite":
                     summary: str | None = self._into_database(fresh)
@@ -104,6 +108,17 @@ class AddedTo(NewFile):
                     summary = self._rewritten(fresh, coming)
         self.drop()
         return summary
+
+    def _is_first(self) -> bool:
+        """Put it where no file is; False where one has come meanwhile."""
+        self._temporary.chmod(mode_of(self._path, 0o666))
+        try:
+            os.link(self._temporary, self._path)
+        except FileExistsError:
+            return False
+        except OSError:  # a disk without links, where of two at once the later one stays
+            super().keep()
+        return True
 
     def _coming(self, fresh: Path) -> set[tuple[object, ...]]:
         """The keys of the result. Raises CannotWrite."""
@@ -135,17 +150,19 @@ class AddedTo(NewFile):
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile
     ) -> tuple[tuple[int, int, int], int]:
         out: Writer = writer(self._form, target.out, None)
+        schema = pa.schema([])  # of the file
         kept = replaced = added = 0
         found = set[tuple[object, ...]]()
         for index, (file, keys) in enumerate(((self._file, coming), (fresh, set()))):
             for number, rows in enumerate(_parts(file, self._form)):
                 if not index and not number:
-                    out.begin(rows.schema)
-                left = rows
+                    schema = rows.schema
+                    out.begin(schema)
+                left = rows if rows.schema.types == schema.types else rows.cast(schema)
                 if keys:
                     here = list(_keys_of(rows, self._keys))
                     found |= keys.intersection(here)
-                    left = rows.filter(pa.array([key not in keys for key in here], pa.bool_()))
+                    left = those(rows, [key not in keys for key in here])
                 for batch in left.combine_chunks().to_batches():
                     out.write(batch)
                 if index:
@@ -216,6 +233,15 @@ def different(keys: Iterable[tuple[object, ...]], names: Sequence[str]) -> set[t
     return set(times)
 
 
+def those(rows: Any, stay: Sequence[bool]) -> Any:
+    """Some rows of a table or a batch. Arrow takes none of views of texts, which are texts meanwhile."""
+    plain = pa.schema(
+        [one.with_type(nearest(one.type)) if "_view" in str(one.type) else one for one in rows.schema]
+    )
+    marks = pa.array(stay, pa.bool_())
+    return rows.filter(marks) if plain == rows.schema else rows.cast(plain).filter(marks).cast(rows.schema)
+
+
 def summary_of(file: Path, kept: int, replaced: int, found: int, came: int) -> str:
     """What came of it, for people: rows that stay and that others have replaced, by how many of those that came."""
     text = f"{came - found:,} added"
@@ -278,7 +304,7 @@ def _header_in(database: sqlite3.Connection, file: Path) -> list[tuple[str, str 
     columns = database.execute(f"PRAGMA main.table_info({TABLE})").fetchall()
     if not columns:
         raise UsageError(f"{str(file)!r} has no table {TABLE!r} to add rows to", hint="name another file")
-    return [(name, kind) for _, name, kind, *_ in columns]
+    return [(name, affinity(kind)) for _, name, kind, *_ in columns]
 
 
 def fit(file: Path, held: Header, wanted: Header) -> None:
@@ -292,16 +318,24 @@ def fit(file: Path, held: Header, wanted: Header) -> None:
             f"the result has the columns {', '.join(has)}, and {str(file)!r} has {', '.join(had)}", hint=hint
         )
     for (name, old), (_, new) in zip(held, wanted, strict=True):
-        if new is not None and old is not None and _plain(old) != _plain(new):
+        if new is not None and old is not None and not _fits(old, new):
             raise UsageError(
                 f"the column {name} is {new} in the result, and {old} in {str(file)!r}",
                 hint="cast it, or name another file",
             )
 
 
+def _fits(old: str, new: str) -> bool:
+    """Whether values of one type go into a column of another as they are."""
+    return _plain(old) == _plain(new) or (old == "NUMERIC" and new in ("INTEGER", "REAL"))
+
+
 def _plain(kind: str) -> str:
-    """A type without what Parquet calls the parts of lists and maps."""
-    return re.sub(r" \('[^']*'\)", "", kind.lower().replace("list<element: ", "list<item: "))
+    """A type as SQL has it: without what Parquet calls the parts of lists, and how Arrow holds texts and moments."""
+    plain = re.sub(r" \('[^']*'\)", "", kind.lower().replace("list<element: ", "list<item: "))
+    plain = re.sub(rf"dictionary<values=({_TEXT}), indices=\w+, ordered=\w+>", r"\1", plain)
+    plain = re.sub(rf"\b{_TEXT}\b", r"\2", plain).replace("large_list<", "list<")
+    return re.sub(r"timestamp\[\w+", "timestamp[us", plain)
 
 
 def _parts(file: Path, form: str) -> Iterator[pa.Table]:
@@ -318,19 +352,19 @@ def _parts(file: Path, form: str) -> Iterator[pa.Table]:
 
 
 def _keys_of(rows: pa.Table, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """NaN is one value, as SQL has it; Python's differs from itself, so that no row would ever be found again.
-
-    What a line of NDJSON has no field for is NULL, which no key is.
-    """
+    """What a line of NDJSON has no field for is NULL, which no key is."""
     columns = (
-        map(_one_nan, rows.column(name).to_pylist()) if name in rows.column_names else [None] * len(rows)
-        for name in names
+        key_values(rows.column(name)) if name in rows.column_names else [None] * len(rows) for name in names
     )
     return zip(*columns, strict=True)
 
 
-def _one_nan(value: object) -> object:
-    return math.nan if value != value else value  # noqa: PLR0124 - which is so of NaN alone
+def key_values(column: Any) -> list[object]:
+    """Values that are equal where they are in SQL: Python's NaN differs from itself, and its lists have no hash."""
+    return [
+        math.nan if value != value else repr(value) if isinstance(value, (list, dict)) else value  # noqa: PLR0124 - which is so of NaN alone
+        for value in column.to_pylist()
+    ]
 
 
 @contextlib.contextmanager

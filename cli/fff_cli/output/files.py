@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -21,6 +22,9 @@ except ImportError:  # Windows: what a killed process leaves stays until somebod
 _ELSEWHERE = "name a file in a folder that is there and may be written to"
 #: How temporary files end, so that they can be told from anybody else's.
 TEMPORARY = ".fff-tmp"
+#: How that of them ends which is there no more, while another takes its place.
+OLD = f".old{TEMPORARY}"
+_PLACE = re.compile(rf"\.(.+)\.[^.]+{re.escape(OLD)}")
 #: Seconds after which a temporary file that nobody holds open belongs to nobody.
 _ABANDONED_S = 60.0
 #: How that ends in which the statement of a result is kept beside it.
@@ -249,7 +253,10 @@ def claimed(handle: int) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Remove temporary files and folders of processes that are gone. What cannot be removed stays."""
+    """Remove temporary files and folders of processes that are gone, and put back what they were about to replace.
+
+    What cannot be removed stays.
+    """
     with contextlib.suppress(OSError):
         for path in folder.glob(f".*{TEMPORARY}"):
             with contextlib.suppress(OSError):
@@ -264,7 +271,10 @@ def _remove_abandoned(path: Path) -> None:
     try:
         if not claimed(handle):
             return
-        if path.is_dir():
+        taken = _PLACE.fullmatch(path.name)
+        if taken is not None and not path.with_name(taken[1]).exists():
+            path.rename(path.with_name(taken[1]))
+        elif path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)

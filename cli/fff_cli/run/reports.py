@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fff.errors import FFFError
-from fff.result.report import VERSION, make_report
+from fff.result.report import VERSION
 from fff.stats import MemoryStats, SparkStats
 from fff.structs import asdict
 from fff.version import __version__
-from fff_cli.output.failures import CannotWrite, writing
+from fff_cli.output.failures import writing
 from fff_cli.output.files import file_target
 from fff_cli.run.interrupts import ABORTED
 
@@ -35,24 +35,19 @@ class Reports:
         """A statement that has ended with a result."""
         self._accounts.append(account)
 
-    def failed(self, execution: Execution, error: BaseException, exit_code: int | None = None) -> None:
-        """A statement without a whole result: failed, aborted (`exit_code` says how), or nobody reads on."""
-        if isinstance(error, FFFError) and not isinstance(error, CannotWrite) and exit_code is None:
-            self.add(execution.outcome.report)
-            return
-        self.add(
-            make_report(
-                sql=execution.prepared.sql,
-                snapshot=execution.snapshot(),
-                complete=False,
-                exit_code=exit_code_of(error) if exit_code is None else exit_code,
-                reason=_reason(error),
-                rows=0,
-                warnings=(),
-                doubts=(),
-                audit=(),
-            )
-        )
+    def failed(
+        self, execution: Execution, error: BaseException, exit_code: int | None = None, *, rows: int
+    ) -> None:
+        """A statement without a whole result: failed, aborted (`exit_code` says how), or nobody reads on.
+
+        `rows`: so many had been seen by then.
+        """
+        code = exit_code_of(error) if exit_code is None else exit_code
+        outcome = execution.settled
+        if outcome is None or not isinstance(error, FFFError) or outcome.exit_code != code:
+            # It is not the run that ended so.
+            outcome = execution.cut_outcome(rows, _reason(error))
+        self.add(outcome.report | {"exit_code": code, "rows": rows})
 
     def refused(self, texts: Sequence[str], error: FFFError) -> None:
         """Nothing ran: the SQL, the sources or the options are wrong.

@@ -150,6 +150,7 @@ class _RemoteRun:
         self._body = self._asked(sql, chosen)
         self._query: str | None = None  # the id by which it can be stopped
         self._asked_to_stop = False
+        self._seen = False  # whether somebody may have seen rows
         token = os.environ.get(TOKEN, "").strip()
         self._headers = {"Authorization": f"Bearer {checked(token, TOKEN)}"} if token else {}
 
@@ -189,6 +190,7 @@ class _RemoteRun:
                     note = target.keep(aside=aside, whole=end["complete"])
         except _Ended as ended:
             self._say("aborted")
+            self._report(None, RemoteError("aborted", ended.exit_code))
             return ended.exit_code
         except RemoteError as error:
             self._report(None, error)
@@ -220,6 +222,7 @@ class _RemoteRun:
                     with writing():
                         target.out.write(data)
                         target.flush()
+                    self._seen = self._file is None or is_special(self._file)
                 elif kind == b"s":
                     self._tell(json.loads(data))
                 elif kind == b"e":
@@ -246,14 +249,16 @@ class _RemoteRun:
     def _report(self, end: Mapping[str, Any] | None, error: RemoteError | None) -> None:
         if self._options["report"] is None:
             return
-        from fff_cli.run.reports import Reports  # noqa: PLC0415 - loads more than other runs need
+        from fff_cli.run.reports import Reports, bare  # noqa: PLC0415 - loads more than other runs need
 
         reports = Reports(self._options["report"])
         if end is not None:
             reports.add(end["report"])
+            reports.write()
         elif error is not None:
-            reports.refused([self._sql], error)
-        reports.write()
+            account = bare(self._sql, error.render(), error.exit_code)
+            reports.add(account | {"rows": None} if self._seen else account)  # the server alone counts them
+            reports.write_beside(lambda unwritten: self._say(f"error: {unwritten.render()}"))
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

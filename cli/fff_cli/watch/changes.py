@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from fff.access.disk.folder import private
 from fff.errors import UsageError
-from fff.schema import distinct_names
+from fff.schema import distinct_names, result_field
 from fff_cli.output.adding import spelled
+from fff_cli.output.values import texts
 
 COME, GONE, CHANGED = "+", "-", "~"
 
@@ -33,11 +34,69 @@ class Changes:
         return bool(self.gone or self.changed or self.come)
 
 
-def compared(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> Changes:
+@dataclass(frozen=True)
+class Pair:
+    """Two results that can be compared.
+
+    Attributes:
+        before, after: with the same columns, in types that hold the values of both.
+        on: the names of the columns that both had; those alone are compared.
+        told: what is to be said of others, and of other types.
+    """
+
+    before: pa.Table
+    after: pa.Table
+    on: tuple[str, ...]
+    told: tuple[str, ...] = ()
+
+
+def paired(before: pa.Table, after: pa.Table) -> Pair:
+    """Two results with the columns of the later one: what differs in those hides no row that has changed."""
+    if not before.num_rows:
+        before = after.slice(0, 0)
+    elif not after.num_rows:
+        after = before.slice(0, 0)
+    had, has = before.schema.names, after.schema.names
+    if had != has and (len(set(had)) < len(had) or len(set(has)) < len(has)):
+        return Pair(before, after, (), ("the columns are others, of which some have the same name",))
+    told, columns = [], []
+    for place, name in enumerate(has):
+        now = after.column(place)
+        if name not in had:
+            told.append(f"column {name} has come")
+            columns.append((pa.chunked_array([pa.nulls(len(before), now.type)]), now))
+            continue
+        was = before.column(place if had == has else had.index(name))
+        if was.type != now.type:
+            if not pa.types.is_null(was.type) and not pa.types.is_null(now.type):
+                told.append(f"column {name} was {_named(was.type)} and is {_named(now.type)}")
+            was, now = _alike(was, now)
+        columns.append((was, now))
+    told += [f"column {name} has gone" for name in had if name not in has]
+    both = [pa.table(list(side), names=has) for side in zip(*columns, strict=True)] or [before, after]
+    return Pair(both[0], both[1], tuple(name for name in has if name in had), tuple(told))
+
+
+def _named(kind: pa.DataType) -> str:
+    return result_field("", kind).type
+
+
+def _alike(was: pa.ChunkedArray, now: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Two columns in one type: that which holds both, else as texts."""
+    schemas = [pa.schema({"": one.type}) for one in (was, now)]
+    with contextlib.suppress(pa.ArrowException):
+        kind = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        return was.cast(kind), now.cast(kind)
+    return texts(was), texts(now)
+
+
+def compared(
+    before: pa.Table, after: pa.Table, keys: Sequence[str], on: Sequence[str] | None = None
+) -> Changes:
     """What makes `after` of `before`, which has the same columns; both are bags of rows.
 
     Where the columns `keys` tell rows apart, one that is gone and one that has come with the same are one
-    that has changed.
+    that has changed. Rows are the same that are so in the columns `on`; in all, where that is not given.
 
     Raises UsageError: there is no such column.
     """
@@ -48,7 +107,8 @@ def compared(before: pa.Table, after: pa.Table, keys: Sequence[str]) -> Changes:
                 f"the result has no column {key!r} to tell rows apart by",
                 hint=f"it has {', '.join(after.schema.names)}",
             )
-    old, new = _texts(before, before.schema.names), _texts(after, after.schema.names)
+    on = after.schema.names if on is None else on
+    old, new = _texts(before, on), _texts(after, on)
     gone, come = _surplus(old, new), _surplus(new, old)
     changed: list[int] = []
     if keys:

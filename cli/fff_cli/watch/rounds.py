@@ -24,6 +24,7 @@ from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.params import parse_params
 from fff_cli.options.texts import sql_texts
+from fff_cli.output.adding import spelled
 from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.failures import writing
 from fff_cli.output.formats import NdjsonWriter, Writer, writer
@@ -32,7 +33,7 @@ from fff_cli.run.account import closing_lines
 from fff_cli.run.interrupts import Interrupts
 from fff_cli.run.progress import say, say_error, say_words
 from fff_cli.run.state import state_folder
-from fff_cli.watch.changes import Changes, LastResult, compared
+from fff_cli.watch.changes import Changes, LastResult, Pair, compared, paired
 
 if TYPE_CHECKING:
     from fff.federation import Federation
@@ -78,6 +79,7 @@ class _Rounds:
         self._warned = False
         self._target = StandardOutput()
         self._out: Writer | None = None
+        self._header: list[str] = []  # what it was begun with
         self._screen = output_screen()
 
     async def run(self) -> int:
@@ -140,22 +142,21 @@ class _Rounds:
         return 0
 
     async def _compare(self, now: pa.Table) -> None:
-        before = self._last.read()
-        if (
-            before is None
-            or before.schema.names != now.schema.names
-            or before.schema.types != now.schema.types
-        ):
-            compared(now.slice(0, 0), now.slice(0, 0), self._watch.keys)  # whether there are such columns
-            self._out = None  # other columns have another header
-            self._tell(f"{counted(now.num_rows, 'row')} to compare with")
-        else:
-            changes = compared(before, now, self._watch.keys)
+        last = self._last.read()
+        pair = Pair(now, now, ()) if last is None else paired(last, now)
+        for text in pair.told:
+            self._tell(text)
+        keys = spelled(self._watch.keys, pair.after.schema.names)
+        if pair.on and set(keys) <= set(pair.on):
+            changes = compared(pair.before, pair.after, keys, pair.on)
             self._tell(_summary(changes, now.num_rows))
             if changes:
                 self._write(changes.rows)
                 if self._watch.command is not None:
                     await self._call(self._watch.command, changes.rows)
+        else:
+            compared(now.slice(0, 0), now.slice(0, 0), keys)  # whether there are such columns
+            self._tell(f"{counted(now.num_rows, 'row')} to compare with")
         self._keep(now)
 
     def _keep(self, now: pa.Table) -> None:
@@ -177,7 +178,8 @@ class _Rounds:
         """Changes as rows; formats whose lines follow one another begin once, the others anew each time."""
         follow = self._form in ("csv", "tsv", "ndjson")
         with writing():
-            if self._out is None or not follow:
+            if self._out is None or not follow or rows.schema.names != self._header:
+                self._header = rows.schema.names
                 self._out = writer(
                     self._form,
                     self._target.out,

@@ -62,6 +62,16 @@ def kind_of(kind: Any) -> str:
     return "BLOB" if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else "TEXT"
 
 
+def affinity(declared: str) -> str | None:
+    """The one of SQLite's types by which it takes values into a column of a declared one; None: as they come."""
+    words = {"INT": "INTEGER", "CHAR": "TEXT", "CLOB": "TEXT", "TEXT": "TEXT", "BLOB": "BLOB"}
+    words |= dict.fromkeys(("REAL", "FLOA", "DOUB"), "REAL")
+    return (
+        next((kind for word, kind in words.items() if word in declared.upper()), declared and "NUMERIC")
+        or None
+    )
+
+
 def _values(column: Any) -> list[object]:
     kind = kind_of(column.type)
     if kind == "TEXT":

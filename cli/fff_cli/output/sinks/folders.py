@@ -9,7 +9,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from fff.errors import UsageError
-from fff.schema import distinct_names
-from fff_cli.output.adding import different, fit, spelled, summary_of
+from fff.schema import distinct_names, nearest
+from fff_cli.output.adding import different, fit, key_values, spelled, summary_of, those
 from fff_cli.output.failures import CannotWrite
-from fff_cli.output.files import TEMPORARY, claimed, mode_of, partial_of, put_aside, sweep
+from fff_cli.output.files import TEMPORARY, mode_of, partial_of, put_aside, sweep
 from fff_cli.output.formats import ParquetWriter
+from fff_cli.output.sinks.replacing import locked, put_in_place
 from fff_cli.output.values import texts
 
 _OPEN = 100  # files written side by side
@@ -85,7 +86,7 @@ def check(
             f"the result has no column {lost!r} to tell rows apart by", hint=f"it has {', '.join(names)}"
         )
     if append or upsert:
-        _fit_into(path, keys, [(name, kind) for name, kind in kinds.items() if name not in keys])
+        _fit_into(path, keys, upsert, [(name, kind) for name, kind in kinds.items() if name not in keys])
 
 
 class NewFolder:
@@ -113,7 +114,7 @@ class NewFolder:
                 f"cannot write {str(path)!r}: {error.strerror}",
                 hint="name a folder in one that may be written to",
             ) from error
-        self._lock = _locked(self._temporary)
+        self._lock = locked(self._temporary)
         self._writer = PartitionedWriter(self._temporary, self._keys)
         self.out: BinaryIO = io.BytesIO()  # nothing but rows goes to a folder
 
@@ -129,19 +130,37 @@ class NewFolder:
         target = self._beside if aside else self._path
         check(target, (), append=False)
         self._keys, self._upsert = self._writer.keys, spelled(self._upsert, self._writer.names)
-        if self._append and not aside and target.exists():
-            return self._added()
+        if self._append and not aside:
+            return None if self._is_first(target) else self._added()
         merged = self._merged() if self._upsert and not aside else None
         self._temporary.chmod(mode_of(target, 0o777))
-        _replace(self._temporary, target)
+        put_in_place(self._temporary, target)
         self._let_go()
         if aside:
             return put_aside(self._beside, self._name)
-        replaced = whole and not (self._append or self._upsert)
-        if replaced and self._beside.is_dir() and next(_strange(self._beside), None) is None:
+        if (
+            whole
+            and not self._upsert
+            and self._beside.is_dir()
+            and next(_strange(self._beside), None) is None
+        ):
             shutil.rmtree(self._beside, ignore_errors=True)
             return f"removed {str(self._beside)!r}, which an earlier run had left: the result is whole"
         return merged
+
+    def _is_first(self, target: Path) -> bool:
+        """Rename it into place, unless a folder is there or has come meanwhile."""
+        try:
+            if target.exists():
+                return False
+            self._temporary.chmod(mode_of(target, 0o777))
+            self._temporary.rename(target)
+        except OSError:
+            if target.exists():
+                return False
+            raise
+        self._let_go()
+        return True
 
     def _added(self) -> str:
         """Put the files beside those that are there, all or none."""
@@ -167,7 +186,8 @@ class NewFolder:
         if files:
             import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
 
-            _fit_into(self._path, self._keys, [(one.name, one.type) for one in pq.read_schema(files[0])])
+            inside = [(one.name, one.type) for one in pq.read_schema(files[0])]
+            _fit_into(self._path, self._keys, self._upsert, inside)
         return files
 
     def _merged(self) -> str:
@@ -193,10 +213,7 @@ class NewFolder:
             if not gone:
                 _same(file, target)
             elif left:
-                out = _PartFile(target, self._writer.inside)
-                for (rows, _), marks in zip(_keyed(self._path, file, self._upsert), stay, strict=True):
-                    out.write(rows.filter(pa.array(marks, pa.bool_())))
-                out.end()
+                _write_some(target, (rows for rows, _ in _keyed(self._path, file, self._upsert)), stay)
         return summary_of(self._name, kept, replaced, len(found), self._writer.rows)
 
     def drop(self) -> None:
@@ -376,12 +393,22 @@ def _keyed(
         with pq.ParquetFile(file) as opened:
             for rows in opened.iter_batches():
                 columns = [
-                    [said[name]] * rows.num_rows if name in said else rows.column(name).to_pylist()
+                    [said[name]] * rows.num_rows if name in said else key_values(rows.column(name))
                     for name in names
                 ]
                 yield rows, list(zip(*columns, strict=True))
     except (KeyError, pa.ArrowException) as error:
         raise CannotWrite(f"cannot read {str(file)!r}: {error}") from error
+
+
+def _write_some(target: Path, parts: Iterable[Any], stay: Iterable[Sequence[bool]]) -> None:
+    """Write those rows of a file that stay, with its own columns."""
+    out: _PartFile | None = None
+    for rows, marks in zip(parts, stay, strict=True):
+        out = out or _PartFile(target, rows.schema)
+        out.write(those(rows, marks))
+    assert out is not None, "a row stays"
+    out.end()
 
 
 def _same(file: Path, target: Path) -> None:
@@ -392,47 +419,46 @@ def _same(file: Path, target: Path) -> None:
         shutil.copy2(file, target)
 
 
-def _fit_into(folder: Path, keys: Sequence[str], inside: Sequence[tuple[str, Any]]) -> None:
-    """Raise UsageError where the files of a folder have other columns, or other partitions, than a result."""
-    first = next(_files(folder), None)
-    if first is None:
-        return
+def _fit_into(
+    folder: Path, keys: Sequence[str], upsert: Sequence[str], inside: Sequence[tuple[str, Any]]
+) -> None:
+    """Raise UsageError where a folder has other columns, or other partitions, than a result.
+
+    The first file has its columns. All have those by which rows take the place of others (`upsert`), each as
+    the result has it; what else is in them stays as it is, as where columns have come over the years.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - 40 ms that only Parquet pays
 
-    try:
-        held = [(one.name, str(one.type)) for one in pq.read_schema(first)]
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"cannot read {str(first)!r}: {error}") from error
-    parts = [part.partition("=")[0] for part in first.relative_to(folder).parts[:-1]]
-    if parts != [_escaped(key) for key in keys]:
-        had = ", ".join(parts) or "nothing"
-        raise UsageError(
-            f"{str(folder)!r} is partitioned by {had}",
-            hint="give the same to --partition-by, or name another folder",
-        )
-    fit(folder, held, [(name, None if kind is None else str(kind)) for name, kind in inside])
+    for number, file in enumerate(_files(folder)):
+        if number and not upsert:
+            return
+        parts = [part.partition("=")[0] for part in file.relative_to(folder).parts[:-1]]
+        if parts != [_escaped(key) for key in keys]:
+            raise UsageError(
+                f"{str(file)!r} is partitioned by {', '.join(parts) or 'nothing'}",
+                hint="give the same to --partition-by, or name another folder",
+            )
+        try:
+            held = {one.name: one.type for one in pq.read_schema(file)}
+        except (OSError, pa.ArrowException) as error:
+            raise UsageError(f"cannot read {str(file)!r}: {error}") from error
+        if not number:
+            fit(file, _kinds(held.items(), str), _kinds(inside, str))
+            continue
+        wanted = [one for one in inside if one[0] in upsert]
+        for key, _ in wanted:
+            if key not in held:
+                raise UsageError(
+                    f"{str(file)!r} has no column {key!r} to tell rows apart by",
+                    hint="name columns that all files have, or another folder",
+                )
+        fit(file, _kinds([(key, held[key]) for key, _ in wanted], _found_by), _kinds(wanted, _found_by))
 
 
-def _replace(new: Path, target: Path) -> None:
-    """Rename a folder into the place of another one, which goes, or is back where that fails."""
-    if not target.exists():
-        new.rename(target)
-        return
-    old = new.with_name(f"{new.name}.old")
-    target.rename(old)
-    try:
-        new.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+def _kinds(columns: Iterable[tuple[str, Any]], kind_of: Callable[[Any], str]) -> list[tuple[str, str | None]]:
+    return [(name, None if kind is None else kind_of(kind)) for name, kind in columns]
 
 
-def _locked(folder: Path) -> int | None:
-    """A folder opened and marked as in use; None where folders cannot be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return None
-    claimed(handle)
-    return handle
+def _found_by(kind: Any) -> str:
+    """What two columns have in common where values of one are found in the other."""
+    return "integer" if pa.types.is_integer(kind) else str(nearest(kind))
