@@ -467,3 +467,16 @@ def test_what_is_remembered_of_records_is_bounded() -> None:
     for page in range(4_000):
         repeats.check(Numbered(page), 1000, list, "x", bounded=False)  # type: ignore[arg-type]
     assert 0 < len(repeats._new) + len(repeats._old) <= 210_000
+
+
+@pytest.mark.parametrize("window", [1, 4])
+async def test_a_number_of_pages_that_the_first_answer_alone_tells_is_counted_to(
+    serve: Serve, read: Read, window: int
+) -> None:
+    async def answer(asked: web.Request) -> web.Response:
+        number = int(asked.query.get("p", 0))
+        return web.json_response({"data": whole(number, 0), **({} if number else {"pages": LAST})})
+
+    reader = read(spec(await serve(answer), PAGINATORS["page_number by pages"]))
+    assert sorted(row["id"] for row in await reader.scan("t", window=window)) == list(range(COUNT))
+    assert reader.truncated == []

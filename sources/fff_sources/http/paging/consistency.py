@@ -342,9 +342,9 @@ class Totals:
 
     def note(self, total: Told | None, records: int) -> Told:
         """What one answer tells, and how many records it holds. Gives what it is worth: nothing, where it tells nothing."""
+        self._filled += records > 0  # whatever this one tells: some sources tell with the first page alone
         if total is None:
             return Told(exact=False)
-        self._filled += records > 0
         if not self._totals or self._totals[-1] != total:
             self._totals.append(total)
         self._own = self._own and total.rows == records

@@ -18,7 +18,7 @@ from typing import Protocol, overload
 
 from fff.structs import Struct, field, replace
 from fff_sources.http.paging.envelope import says_estimate
-from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode
+from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
 
 
@@ -78,7 +78,7 @@ class PageAnswer(Struct, frozen=True, dict=True):
             return None
         try:
             values = self.places(path)
-            return decode(values[0]) if values else None
+            return decode_exact(values[0]) if values else None
         except WrongShape as error:  # 1e400
             raise PaginationError(f"what stands at {path.text!r} cannot be read: {error}") from error
         except MalformedJSON as error:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
-from fff_sources.http.response.json import MalformedJSON, Raw, decode
+from fff_sources.http.response.json import MalformedJSON, Raw, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of
 
 #: An object's name, and its members.
@@ -103,7 +103,7 @@ def _plain(name: str, raw: Raw) -> object:
     """A member as a value; containers only where they may be totals, links or cursors."""
     kind = kind_of(raw)
     if kind not in "[{":
-        return decode(raw)
+        return decode_exact(raw)
     word = normal(name)
     if kind == "{" and (
         word in ("total", "continue")
