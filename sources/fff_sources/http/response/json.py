@@ -34,7 +34,7 @@ _EXACT = 1e15  # floats below this are written with all their digits
 def _number(text: str) -> float | Decimal:
     number = float(text)
     if abs(number) == float("inf"):
-        raise ValueError("number out of range")
+        raise ValueError("Number out of range")
     if abs(number) < _EXACT and (not number or Decimal(repr(number)) == Decimal(text)):
         return number
     exact = Decimal(text)
