@@ -144,3 +144,26 @@ async def test_a_single_record_that_comes_again_is_an_error_unless_a_key_tells_i
             await reader.scan("t")
         return
     assert {row["id"] for row in await reader.scan("t")} == set(range(13))
+
+
+@pytest.mark.parametrize(
+    "paginator",
+    ["{type: offset, page_size: 5, total_path: total}", "{type: page_number, total_rows_path: total}"],
+)
+@pytest.mark.parametrize("lengths", [[1] * 5 + [2] * 9, [2] * 14, [1] * 10 + [0, 3, 0, 1]])
+async def test_parts_of_such_a_scan_are_whole(
+    serve: Serve, read: Read, paginator: str, lengths: list[int]
+) -> None:
+    every = elements(lengths)
+    served = await serving(serve, lambda start: every[start : start + SIZE], len(every), "total")
+    reader = reader_of(read, served, paginator)
+    table = reader.table("t")
+    adapter = reader.catalog.adapter_of(table)
+    found = []
+    for part in await adapter.divide(table, table.scans[0], 2, meter=reader.meter):  # type: ignore[attr-defined]
+        pages = adapter.scan_part(table, table.scans[0], ["id"], part, meter=reader.meter, window=2)  # type: ignore[attr-defined]
+        found += [page async for page in pages]
+    assert sorted(n for page in found for n in page.rows.column("id").to_pylist()) == list(
+        range(sum(lengths))
+    )
+    assert not any(page.truncated for page in found)

@@ -186,7 +186,7 @@ class Reading(Struct, dict=True):
         # It goes to other processes: without headers and parameters that may be secrets.
         kept = {name: text for name, text in response.headers.items() if name == "content-type"}
         first = replace(response, headers=kept, url=self.shown(response.url), led=None)
-        if following is None or not rest:
+        if following is None or not rest or len({*answer.counts}) > 1:
             return [counted.ScanPart(first)]
         total = paginator.total(answer)
         page = counted.FirstPage(first, answer.records, self._records_of(answer).stable())
@@ -480,7 +480,7 @@ class Reading(Struct, dict=True):
             rows, pages = self._totals.rows, self._pages
             moved = self._moved.complaint(rows, self._came.of(rows), pages) if self.is_scan else None
             return self._totals.complaint(self._came, pages) or moved
-        return share.complaint(self._records)
+        return share.complaint(self._came.of(share.records))
 
     def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:
         return SourceError(
