@@ -153,6 +153,9 @@ class BlockDriver:
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
+        self._owed: dict[
+            int, int
+        ] = {}  # table -> rows that it has for certain, by scans that failed on the way
         self._scans: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._lookups: dict[int, asyncio.Task[None]] = {}
         self._prompt: list[Prompt | None] = []  # by table: those that give answers without a generator
@@ -327,6 +330,7 @@ class BlockDriver:
         access = self.access[table]
         method, meter = access.scans[index], access.scan_meters[index]
         rows, ready, truncated, lacking, gaps = 0, 0, None, None, PageGaps()
+        said: int | None = None  # how many there are; 0: it is not certain
         try:
             asked = access.adapter.scan(
                 access.table, method, access.columns, meter=meter, window=self._window
@@ -349,6 +353,9 @@ class BlockDriver:
                         lacking = lacking or page.truncated
                     else:
                         truncated = truncated or page.truncated
+                    if page.truncated is None:
+                        known = page.counted and said in (None, page.total_rows)
+                        said = page.total_rows or 0 if known else 0
                     if page.ends is not None:
                         self.post(ScanCovered(table, index, page.ends))
                         credit.release()  # it is no page of the source
@@ -363,15 +370,20 @@ class BlockDriver:
                     if ready >= SMALL_PAGE:
                         ready = 0
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn
+            brought, owed = max(rows + meter.bad_records, said or 0), self._owed.get(table, 0)
+            if not (truncated or lacking) and brought < owed:
+                truncated = (
+                    f"it gave {brought} rows, and another scan of the table, which failed, spoke of {owed}"
+                )
             if truncated:
                 self._truncated(access, truncated)
             failed = truncated or lacking
             over = ScanEnd(table, index, rows)
             self.post(ScanFailed(table, index, failed, whole=bool(truncated)) if failed else over)
-        except (BudgetExhausted, FeedBroken) as error:
-            self.post(ScanFailed(table, index, error.reason))
-        except SourceError as error:
-            self.source_errors.append(error)
+        except (BudgetExhausted, FeedBroken, SourceError) as error:
+            if isinstance(error, SourceError):
+                self.source_errors.append(error)
+            self._owed[table] = max(self._owed.get(table, 0), said or 0)
             self.post(ScanFailed(table, index, error.reason))
         except BaseException as error:
             if is_told_to_end(error):

@@ -130,6 +130,23 @@ async def test_mirrors_that_disagree_about_a_table_without_a_key(serve: Serve, t
         assert [f"lacks {beyond} rows" in part.reason for part in outcome.missing] == [True] * (beyond > 0)
 
 
+@pytest.mark.parametrize("key", [True, False])
+@pytest.mark.parametrize("others", [9, 12, 13])
+async def test_what_a_scan_told_before_it_failed_is_held_against_its_mirror(
+    serve: Serve, tmp_path: Path, others: int, key: bool
+) -> None:
+    one = site([(n, f"n{n}") for n in range(12)], u=[(n, f"n{n}") for n in range(others)])
+    one.faults["t", "scan@8"] = 500
+    tables = keyed() if key else {"t": access("t", TYPES)}
+    tables["t"]["scan"] = [tables["t"]["scan"], access("u", TYPES)["scan"]]
+    rows, outcome = await answer(serve, tmp_path, one, tables, "SELECT * FROM web.t")
+    assert len(rows) == others
+    assert outcome.complete == (others >= 12), "rows that were added meanwhile lack nothing"
+    assert [part.reason for part in outcome.missing] == [
+        "it gave 9 rows, and another scan of the table, which failed, spoke of 12"
+    ] * (others < 12)
+
+
 async def test_a_lookup_that_disagrees_with_the_scan(serve: Serve, tmp_path: Path) -> None:
     """The scan stops half-way; then keys are asked for, also such as it had brought."""
     one = site(

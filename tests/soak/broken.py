@@ -29,8 +29,8 @@ from fff.web.body import BodyReader
 from fff.web.gate.concurrency import Crowd
 from fff.web.gate.rate import SlidingLimit
 from fff_sources.http.paging.consistency import Repeats, Totals
+from fff_sources.http.paging.counted import OffsetPaginator, PageNumberPaginator
 from fff_sources.http.paging.links import LinkPaginator
-from fff_sources.http.paging.paginators import OffsetPaginator, PageNumberPaginator
 from tests.fuzz.broken import method
 from tests.soak.day import Day
 from tests.soak.pairs import calmed, stricter_ones

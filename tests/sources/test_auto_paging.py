@@ -11,6 +11,7 @@ from aiohttp import web
 from fff.errors import SourceError
 from fff.federation import Federation
 from fff_sources.http.paging.envelope import looks_like_url, mentions_more, told_more
+from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.jsonpath import parse_path
 from tests.engine.site import run
 from tests.sources.reading import Reader
@@ -19,6 +20,7 @@ from tests.web.serving import Serve, Served
 Read = Callable[..., Reader]
 Body = Callable[[web.Request], dict[str, Any]]
 ROWS = [{"id": n} for n in range(57)]
+ONE = Counts(1, 1)
 ALL = list(range(57))
 AUTO_OF_THREE = "{type: auto, max_pages: 3}"
 
@@ -257,15 +259,15 @@ async def test_of_a_single_page_a_number_alone_may_be_anything(
 
 def test_a_record_is_data() -> None:
     body = b'{"next": "https://h/2", "has_more": true, "total_count": 9}'
-    assert told_more(body, parse_path("$")).sign(1) is None
-    assert told_more(b'{"data": ' + body + b"}", parse_path("data")).sign(1) is None
-    assert told_more(b'{"a": ' + body + b"}", parse_path("a.rows")).sign(1) == "'has_more'"
-    assert told_more(b'{"x": ' + body + b"}", parse_path("*")).sign(1) is None
+    assert told_more(body, parse_path("$")).sign(ONE) is None
+    assert told_more(b'{"data": ' + body + b"}", parse_path("data")).sign(ONE) is None
+    assert told_more(b'{"a": ' + body + b"}", parse_path("a.rows")).sign(ONE) == "'has_more'"
+    assert told_more(b'{"x": ' + body + b"}", parse_path("*")).sign(ONE) is None
 
 
 def test_elasticsearch() -> None:
     body = b'{"hits": {"total": {"value": 57, "relation": "eq"}, "hits": [{}]}}'
-    assert told_more(body, parse_path("hits.hits")).hint(1) == "1 of 57 by 'total'"
+    assert told_more(body, parse_path("hits.hits")).hint(ONE) == "1 of 57 by 'total'"
 
 
 def test_words_are_looked_for_at_both_ends() -> None:

@@ -13,8 +13,9 @@ from aiohttp import web
 from fff.errors import SourceError
 from fff.web.types import Credentials
 from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Repeats, Totals
+from fff_sources.http.paging.counted import ScanPart
 from fff_sources.http.paging.paginators import Ask, PaginationError, Told
-from fff_sources.http.paging.partitions import ScanPart
+from fff_sources.http.paging.surroundings import Counts
 from fff_sources.rest import RestSource
 from tests.sampling import every
 from tests.sources.reading import Reader
@@ -413,31 +414,35 @@ async def test_next_pages_in_the_clear_are_refused_where_answers_are_encrypted(r
 # ------------------------------------------------------------------------------------------------- the judges alone
 
 
+def counts(records: int) -> Counts:
+    return Counts(records, records)
+
+
 def test_totals() -> None:
     totals = Totals()
-    assert totals.complaint(5, 1) is None
-    totals.note(Told(10), 5)
-    totals.note(Told(10), 5)
-    assert totals.complaint(10, 2) is None
-    assert totals.complaint(9, 2) == "the source speaks of 10 rows and gave 9"
-    totals.note(Told(8), 5)
-    assert "it spoke of 10 rows, then of 8" in str(totals.complaint(10, 3))
-    totals.note(Told(8, exact=False), 5)
-    assert totals.complaint(1, 4) is None
+    assert totals.complaint(counts(5), 1) is None
+    totals.note(Told(10), counts(5))
+    totals.note(Told(10), counts(5))
+    assert totals.complaint(counts(10), 2) is None
+    assert totals.complaint(counts(9), 2) == "the source speaks of 10 rows and gave 9"
+    totals.note(Told(8), counts(5))
+    assert "it spoke of 10 rows, then of 8" in str(totals.complaint(counts(10), 3))
+    totals.note(Told(8, exact=False), counts(5))
+    assert totals.complaint(counts(1), 4) is None
 
 
 def test_a_number_that_is_the_length_of_each_page_is_no_total() -> None:
     totals = Totals()
     for length in (10, 10, 7):
-        totals.note(Told(length, declared=False), length)
-    assert totals.complaint(27, 3) is None
+        totals.note(Told(length, declared=False), counts(length))
+    assert totals.complaint(counts(27), 3) is None
 
 
 def test_pages_that_become_fewer() -> None:
     totals = Totals()
     for pages in (5, 7, 4):
-        totals.note(Told(None, pages), 10)
-    assert "5 pages, then of 4" in str(totals.complaint(50, 5))
+        totals.note(Told(None, pages), counts(10))
+    assert "5 pages, then of 4" in str(totals.complaint(counts(50), 5))
 
 
 def test_gaps_are_seen_in_any_order() -> None:
@@ -467,3 +472,16 @@ def test_what_is_remembered_of_records_is_bounded() -> None:
     for page in range(4_000):
         repeats.check(Numbered(page), 1000, list, "x", bounded=False)  # type: ignore[arg-type]
     assert 0 < len(repeats._new) + len(repeats._old) <= 210_000
+
+
+@pytest.mark.parametrize("window", [1, 4])
+async def test_a_number_of_pages_that_the_first_answer_alone_tells_is_counted_to(
+    serve: Serve, read: Read, window: int
+) -> None:
+    async def answer(asked: web.Request) -> web.Response:
+        number = int(asked.query.get("p", 0))
+        return web.json_response({"data": whole(number, 0), **({} if number else {"pages": LAST})})
+
+    reader = read(spec(await serve(answer), PAGINATORS["page_number by pages"]))
+    assert sorted(row["id"] for row in await reader.scan("t", window=window)) == list(range(COUNT))
+    assert reader.truncated == []

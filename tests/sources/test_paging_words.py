@@ -11,6 +11,7 @@ from aiohttp import web
 
 from fff.errors import SourceError
 from fff.structs import replace
+from fff_sources.http.paging.links import link_next, of_relation
 from fff_sources.load import lint
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
@@ -292,3 +293,89 @@ async def test_a_status_that_means_no_rows_does_not_where_a_page_leads(
     status = 200
     with pytest.raises(SourceError, match="HTTP 404 where the page before leads to"):
         await read(empty).scan("t")
+
+
+async def test_a_keyset_goes_on_by_the_values_that_a_record_has(serve: Serve, read: Read) -> None:
+    """A column that pages are sorted by may be NULL, empty or false in a record, which is no end."""
+    odd: dict[int, object] = {2: None, 3: "", 4: False, 5: None, 6: None}
+
+    async def answer(request: web.Request) -> web.Response:
+        start = int(request.query.get("k", -1)) + 1
+        last = {"k": start, "v": odd.get(start, "x")} if start < 6 else None
+        return web.json_response({"rows": ROWS[start : start + 1], "last": last})
+
+    served = await serve(answer)
+    reader = read(spec(served.url, "type: keyset, cursors: {k: last.k, v: last.v}"))
+    assert await reader.scan("t") == ROWS
+    assert reader.truncated == []
+    assert [(one.query.get("k"), one.query.get("v")) for one in served.asked[1:]] == [
+        ("0", "x"), ("1", "x"), ("2", None), ("3", ""), ("4", "false"), ("5", None)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("pages", [1, 2])
+async def test_a_keyset_of_which_one_value_is_always_there_ends_with_the_other(
+    serve: Serve, read: Read, pages: int
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        start = int(request.query.get("after", 0))
+        more = start + 3 if start == 0 and pages == 2 else None
+        return web.json_response({"rows": ROWS[start : start + 3], "session": "s", "more": more})
+
+    served = await serve(answer)
+    reader = read(spec(served.url, "type: keyset, cursors: {session: session, after: more}"))
+    assert await reader.scan("t") == ROWS[: 3 * pages]
+    assert reader.truncated == []
+    assert len(served.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "sent"),
+    [
+        ("1700000000.000000120", "1700000000.000000120"),
+        ("1700000000000000005.0", "1700000000000000005"),
+        ("1e30", "1" + 30 * "0"),
+        ("2.0", "2"),
+        ("0.1", "0.1"),
+    ],
+)
+@pytest.mark.parametrize(
+    "paginator", ["type: cursor, cursor_path: next_cursor, cursor_param: cursor", "type: auto"]
+)
+async def test_a_cursor_that_is_a_number_keeps_its_digits(
+    serve: Serve, read: Read, paginator: str, first: str, sent: str
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        row, cursor = (1, "null") if "cursor" in request.query else (0, first)
+        text = f'{{"rows": [{{"id": {row}}}], "next_cursor": {cursor}}}'
+        return web.Response(text=text, content_type="application/json")
+
+    served = await serve(answer)
+    reader = read(spec(served.url, paginator))
+    assert await reader.scan("t") == ROWS[:2]
+    assert served.asked[1].query["cursor"] == sent
+
+
+RELATION = "http://www.iana.org/assignments/relation/"
+
+
+@pytest.mark.parametrize("paginator", ["type: header_link", "type: auto"])
+@pytest.mark.parametrize(
+    "rel", [f'"{RELATION}next"', f'"prefetch {RELATION}Next"', f'"{RELATION}next/archive"']
+)
+async def test_a_relation_may_be_written_as_its_uri(
+    serve: Serve, read: Read, paginator: str, rel: str
+) -> None:
+    pages = Linked(
+        lambda n: f'</r?start=0>; rel="{RELATION}first", </r?start={n}>; rel={rel}' if n < 7 else None
+    )
+    reader = read(spec((await serve(pages.answer)).url, paginator))
+    assert await reader.scan("t") == (ROWS if "archive" not in rel else ROWS[:3])
+    assert reader.truncated == []
+
+
+def test_a_relation_by_its_name_goes_before_one_by_a_uri() -> None:
+    links: list[object] = [{"rel": "http://x.example/rels/next"}, {"rel": ["self", "next"]}]
+    assert of_relation(links, "next") is links[1]
+    assert of_relation(links[:1], "next") is links[0]
+    assert link_next('</a>; rel="http://x.example/next", </b>; rel=next') == "/b"

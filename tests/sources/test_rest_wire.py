@@ -11,8 +11,9 @@ import pytest
 from aiohttp import web
 
 from fff.errors import SecretError, SourceError
+from fff_sources.http.paging.counted import LaterPages
 from fff_sources.http.paging.factory import Questions, stop_at
-from fff_sources.http.paging.paginators import Ask, LaterPages
+from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response import bodies
 from fff_sources.http.spec.spec import Endpoint
 from tests.sources.reading import Reader

@@ -314,6 +314,93 @@ def records(start: int, end: int) -> list[dict[str, object]]:
     return [{"k": f"k{number}", "n": number} for number in range(start, end)]
 
 
+@pytest.mark.parametrize("behind", [404, 422, "empty", "the last again"])
+@pytest.mark.parametrize("count", [4, 10, 20, 23])
+@pytest.mark.parametrize("paginator", ["type: page_number", PAGE_NUMBERS, "type: offset"])
+async def test_nothing_need_be_behind_a_page_that_says_that_it_is_the_last(
+    serve: Serve, read: Read, paginator: str, count: int, behind: str | int
+) -> None:
+    """As those of Django REST do, behind which a page is refused."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("offset", 10 * int(asked.query.get("page", 1)) - 10))
+        if start >= count and isinstance(behind, int):
+            return web.json_response({"detail": "Invalid page."}, status=behind)
+        more = f"/t?page={start // 10 + 2}" if start + 10 < count else None
+        place = count - 1 - (count - 1) % 10 if start >= count and behind != "empty" else start
+        page = records(place, min(place + 10, count))
+        return web.json_response({"count": count, "next": more, "previous": None, "r": page})
+
+    server = await serve(handler)
+    reader = read(
+        PAGED.format(url=server.url, paginator=paginator, key="").replace(
+            "path: t,", "path: t, data_selector: r,"
+        )
+    )
+    assert [row["n"] for row in await reader.scan("t")] == list(range(count))
+    assert reader.truncated == []
+    assert len(server.asked) <= -(-count // 10) + 1
+
+
+async def test_a_page_that_is_refused_behind_one_that_does_not_say_so_is_an_error(
+    serve: Serve, read: Read
+) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        if asked.query["page"] == "2":
+            return web.json_response({"detail": "gone"}, status=404)
+        return web.json_response({"count": 23, "next": "/t?page=2", "r": records(0, 10)})
+
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    with pytest.raises(SourceError, match="HTTP 404"):
+        await read(paged.format(url=(await serve(handler)).url, paginator="type: page_number", key="")).scan(
+            "t"
+        )
+
+
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("hidden", [(13, 14), (3, 13), (27, 28, 29, 31)])
+@pytest.mark.parametrize(
+    "paginator",
+    [(OFFSETS, ""), (f"{OFFSETS}, total_path: total", "total"), ("type: auto", "offset limit total")],
+)
+async def test_places_that_count_what_is_hidden_bring_no_row_twice(
+    serve: Serve, read: Read, paginator: tuple[str, str], hidden: tuple[int, ...], window: int
+) -> None:
+    """A source that cuts its pages first, and then hides rows, begins the next page before the end of the one before."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("offset", 0))
+        end = min(start + int(asked.query.get("limit", 10)), 41)
+        page = [row for row in records(start, end) if row["n"] not in hidden]
+        told = {"offset": start, "limit": 10, "total": 41}
+        return web.json_response({"r": page, **{name: told[name] for name in paginator[1].split()}})
+
+    server = await serve(handler)
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    with pytest.raises(SourceError, match=r"of the page before: places do not count|is empty although"):
+        await read(paged.format(url=server.url, paginator=paginator[0], key="")).scan("t", window=window)
+    if "total_path" in paginator[0]:
+        return  # what is left of a page may be hidden as a whole, which is an error with a key as well
+    reader = read(paged.format(url=server.url, paginator=paginator[0], key="primary_key: [k]\n        "))
+    assert {row["n"] for row in await reader.scan("t", window=window)} == {*range(41)} - {*hidden}
+
+
+@pytest.mark.parametrize("window", [1, 4])
+async def test_pages_of_any_length_without_a_row_twice_are_no_doubt(
+    serve: Serve, read: Read, window: int
+) -> None:
+    """A source that sends as many rows as fit counts them; and rows that are alike may stand at both ends of a border."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("offset", 0))
+        return web.json_response([{"k": "x", "n": n // 9} for n in range(start, min(start + 4, 41))])
+
+    server = await serve(handler)
+    reader = read(PAGED.format(url=server.url, paginator=OFFSETS, key=""))
+    assert [row["n"] for row in await reader.scan("t", window=window)] == [n // 9 for n in range(41)]
+    assert reader.truncated == []
+
+
 @pytest.mark.parametrize("behind", ["empty", 404, 400, "the last again", "the first again"])
 @pytest.mark.parametrize("key", ["", "primary_key: [k], "])
 @pytest.mark.parametrize("left", [1, 4])

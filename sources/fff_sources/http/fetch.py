@@ -13,28 +13,11 @@ from fff.errors import SourceError
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
 from fff.web.types import Response
-from fff_sources.http.paging import paginators
-from fff_sources.http.paging.consistency import (
-    NOT_EXHAUSTIVE,
-    Drift,
-    Gaps,
-    Moved,
-    Records,
-    Repeats,
-    Totals,
-    marks,
-)
+from fff_sources.http.paging import consistency, counted, paginators
 from fff_sources.http.paging.ends import WORDED, ReadingEnd, has_more, leads_on
 from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
-from fff_sources.http.paging.paginators import (
-    Ask,
-    CutShortError,
-    PageAnswer,
-    PageRange,
-    PaginationError,
-    Paginator,
-)
-from fff_sources.http.paging.partitions import FirstPage, ScanPart, divided
+from fff_sources.http.paging.paginators import Ask, CutShortError, PageAnswer, PaginationError, Paginator
+from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response import verdicts
 from fff_sources.http.response.bodies import BodyDecoder, DecodedBlock, Opened
 from fff_sources.http.response.jsonpath import parse_path
@@ -75,6 +58,7 @@ class Reading(Struct, dict=True):
     projected: bool = False
     bare: bool = False  # a status or a word stands in place of records: for all keys, or for one of them
     _records: int = 0
+    _came: Counts = Counts()
     _pages: int = 0
     _truncated: bool = False
     _cut: str | None = None  # that the answer at hand is not all, unless a page follows
@@ -82,13 +66,15 @@ class Reading(Struct, dict=True):
     _told: paginators.Told | None = None  # what the answer at hand tells of the whole
 
     # Made when they are needed: most lookups have one page.
-    _repeats = cached_property(lambda self: Repeats(projected=self.projected))
-    _moved = cached_property(lambda self: Moved(self.key))
-    _gaps = cached_property(lambda _: Gaps())
-    _drift = cached_property(lambda _: Drift())
+    _repeats = cached_property(lambda self: consistency.Repeats(projected=self.projected))
+    _moved = cached_property(lambda self: consistency.Moved(self.key))
+    _places = cached_property(lambda _: consistency.Places())
+    _gaps = cached_property(lambda _: consistency.Gaps())
+    _drift = cached_property(lambda _: consistency.Drift())
     _codes = cached_property(lambda _: verdicts.OwnCodes())
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
-    _totals = cached_property(lambda _: Totals())
+    _around = cached_property(lambda self: self._where.around if self.endpoint.format in WORDED else None)
+    _totals = cached_property(lambda _: consistency.Totals())
     _ending = cached_property(lambda self: ReadingEnd(self.endpoint, self._totals))
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
@@ -170,7 +156,7 @@ class Reading(Struct, dict=True):
             if ahead is not None:
                 await cancel([ahead.answer])
 
-    async def part(self, part: ScanPart, window: int) -> AsyncGenerator[Page]:
+    async def part(self, part: counted.ScanPart, window: int) -> AsyncGenerator[Page]:
         """The pages of one part."""
         if part.share is None:
             async with contextlib.aclosing(self.pages(window, part.first)) as pages:
@@ -178,7 +164,7 @@ class Reading(Struct, dict=True):
                     yield page
             return
         paginator = make_paginator(self.endpoint)
-        assert isinstance(paginator, _COUNTING), "others are not divided"
+        assert isinstance(paginator, _COUNTING), "others are not counted.divided"
         paginator.take_part(part.share)
         self._repeats.note(part.share.first)
         if part.first is not None:
@@ -190,7 +176,7 @@ class Reading(Struct, dict=True):
         for page in self._last(part.share):
             yield page
 
-    async def divide(self, parts: int) -> list[ScanPart]:
+    async def divide(self, parts: int) -> list[counted.ScanPart]:
         """The scan in parts of about the same length, after its first page; one part where there is no total."""
         paginator = make_paginator(self.endpoint)
         ask = paginator.start()
@@ -200,11 +186,11 @@ class Reading(Struct, dict=True):
         # It goes to other processes: without headers and parameters that may be secrets.
         kept = {name: text for name, text in response.headers.items() if name == "content-type"}
         first = replace(response, headers=kept, url=self.shown(response.url), led=None)
-        if following is None or not rest:
-            return [ScanPart(first)]
+        if following is None or not rest or len({*answer.counts}) > 1:
+            return [counted.ScanPart(first)]
         total = paginator.total(answer)
-        page = FirstPage(first, answer.records, self._records_of(answer).stable())
-        return divided(page, rest, parts, None if total is None else total.rows)
+        page = counted.FirstPage(first, answer.records, self._records_of(answer).stable())
+        return counted.divided(page, rest, parts, None if total is None else total.rows)
 
     async def _concurrent(
         self, paginator: Paginator, rest: Sequence[Ask], window: int, limit: int | None
@@ -254,9 +240,14 @@ class Reading(Struct, dict=True):
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
-        if ask.confirms and self._repeats.came_before(self._records_of(answer), marks(pages, self.key)):
+        again, instead = self._places.again(ask, answer, self._records_of)
+        if again or (
+            ask.confirms
+            and self._repeats.came_before(self._records_of(answer), consistency.marks(pages, self.key))
+        ):
             self._records -= answer.records  # sources that have no such page may give the last one again
-            return self._owed(), None, None
+            self._came = self._came.plus(Counts(*(-count for count in answer.counts)))
+            return [] if instead is not None else self._owed(), instead, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
@@ -265,7 +256,7 @@ class Reading(Struct, dict=True):
         alone = self._pages == 1 and window > 1
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
-            so_far = self._records, self._pages
+            so_far = self._came, self._pages
             following = self._ending.following(paginator, ask, answer, following, so_far, cut=self._cut)
             truncated = self._ending.lacks(answer, so_far) if following is None else None
         except CutShortError as error:
@@ -290,13 +281,13 @@ class Reading(Struct, dict=True):
         self._truncated = True
         return [Page(self.body.empty(), reason)]
 
-    def _last(self, share: PageRange | None = None) -> list[Page]:
+    def _last(self, share: counted.PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
-        doubled = wrong not in (None, NOT_EXHAUSTIVE)
-        moved = doubled and self._totals.moved(self._records, self._pages)
+        doubled = wrong not in (None, consistency.NOT_EXHAUSTIVE)
+        moved = doubled and self._totals.moved(self._came, self._pages)
         if wrong is None and not self._truncated and (share is None or share.is_last):
-            wrong = self._ending.last_lacks((self._records, self._pages) if share is None else None)
+            wrong = self._ending.last_lacks((self._came, self._pages) if share is None else None)
         last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=doubled, moved=moved)]
         return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
 
@@ -304,12 +295,14 @@ class Reading(Struct, dict=True):
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool
     ) -> tuple[Ask | None, Sequence[Ask] | None]:
         try:
+            if not (self.key or self.projected):  # else what comes twice is known, or may well be alike
+                self._places.check(ask, answer, self._records_of, paginator.param)
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
             if following is not None and not has_more(self.endpoint, answer):
                 following = None
-            ended = ask.expected is None and not self._totals.is_reached(self._records)
-            done = following is None and (ended or not answer.records)
+            ended = ask.expected is None and not self._totals.is_reached(self._came)
+            done = following is None and (ended or answer.is_empty)
             if done and leads_on(self.endpoint, answer):
                 raise PaginationError("no page follows, and the answer says that there is more")
             if following is not None or self._pages > 1 or (self.is_scan and self._repeats.is_part):
@@ -326,19 +319,19 @@ class Reading(Struct, dict=True):
         counts = isinstance(paginator, _COUNTING)
         if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
             place, what = (ask.position, paginator.param) if counts else (self._pages, None)
-            self._gaps.check(place, answer.records, what)
+            self._gaps.check(place, max(answer.counts), what)
         param = paginator.param
         ignored = f"the source seems to ignore {param!r}" if param else "the source goes round"
         self._repeats.check(
             self._records_of(answer),
-            answer.records,
-            lambda: marks(pages, self.key),
+            max(answer.counts),
+            lambda: consistency.marks(pages, self.key),
             ignored + paginator.remedy,
             bounded=counts and self._told is not None and self._told.exact,
         )
 
-    def _records_of(self, answer: PageAnswer) -> Records:
-        return Records(answer, self._where, self.endpoint.format, self.body.members)
+    def _records_of(self, answer: PageAnswer) -> consistency.Records:
+        return consistency.Records(answer, self._where, self.endpoint.format, self.body.members)
 
     async def _arrived(self, incoming: Incoming) -> AsyncGenerator[DecodedBlock]:
         """The records that can be read before the answer has ended."""
@@ -437,29 +430,31 @@ class Reading(Struct, dict=True):
         self._cut = None if cut is None else self._says(cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
-            answer = PageAnswer(body, response.headers, response.url, records)
+            answer = PageAnswer(body, response.headers, response.url, records, self._around)
+            self._came = answer.counts
             return [*(Page(block.rows) for block in blocks), *parts], answer
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
             about = f"{self.source}.{self.table}"
             self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
         text = self.body.text(response) if opened is None else opened.text
-        answer = PageAnswer(text, response.headers, response.url, records)
+        answer = PageAnswer(text, response.headers, response.url, records, self._around)
+        self._came = self._came.plus(answer.counts)
         try:
             self._told = paginator.total(answer)
         except PaginationError as error:
             raise self._error(str(error), response.url) from None
-        total = self._totals.note(self._told, records)
-        rows, counted = total.rows, total.certain and self.endpoint.record_is_row
+        total = self._totals.note(self._told, answer.counts)
+        rows, sure = total.rows, total.certain and self.endpoint.record_is_row
         if rows is not None and self.is_scan:
             if self.fill is None:  # else it is the total of one variant of several
                 self.meter.total_rows = rows
             self.meter.repeated = self._moved.repeated
             for block in blocks:
                 self._moved.note(block.rows)
-        other = self.exhaustive and self._totals.changed(self._records, self._pages)
+        other = self.exhaustive and self._totals.changed(self._came, self._pages)
         self.meter.noticed(doubled=other, moved=other)  # now: who knows whether there is a last page
         made = (
-            Page(one.rows, None, rows, pages=total.pages, counted=counted, doubled=other, moved=other)
+            Page(one.rows, None, rows, pages=total.pages, counted=sure, doubled=other, moved=other)
             for one in blocks
         )
         return [*made, *parts], answer
@@ -475,17 +470,17 @@ class Reading(Struct, dict=True):
     def _origin(self, url: str) -> Origin:
         return Origin(self.source, self.table, url, self._records, self.shown, self.redact)
 
-    def _complaint(self, share: PageRange | None = None) -> str | None:
+    def _complaint(self, share: counted.PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""
         if not self.exhaustive:
-            return NOT_EXHAUSTIVE
+            return consistency.NOT_EXHAUSTIVE
         if self._truncated:
             return None
         if share is None:
-            so_far = self._records, self._pages
-            moved = self._moved.complaint(self._totals.rows, *so_far) if self.is_scan else None
-            return self._totals.complaint(*so_far) or moved
-        return share.complaint(self._records)
+            rows, pages = self._totals.rows, self._pages
+            moved = self._moved.complaint(rows, self._came.of(rows), pages) if self.is_scan else None
+            return self._totals.complaint(self._came, pages) or moved
+        return share.complaint(self._came.of(share.records))
 
     def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:
         return SourceError(
@@ -493,6 +488,6 @@ class Reading(Struct, dict=True):
         )
 
 
-_COUNTING = (paginators.OffsetPaginator, paginators.PageNumberPaginator)
+_COUNTING = (counted.OffsetPaginator, counted.PageNumberPaginator)
 _SHOWN = 200  # characters of what a source says
 _NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members

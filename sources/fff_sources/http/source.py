@@ -19,7 +19,7 @@ from fff_sources.http.batch_check import BatchTrust
 from fff_sources.http.exchange import Exchange
 from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
-from fff_sources.http.paging.partitions import ScanPart, is_divisible
+from fff_sources.http.paging.counted import ScanPart, is_divisible
 from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
 from fff_sources.http.portal import together
 from fff_sources.http.request.auth import Authenticator

@@ -15,7 +15,15 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_more
 from fff_sources.http.paging.links import last_page, link_next, speaks_of_next
-from fff_sources.http.paging.paginators import Ask, Chained, CutShortError, PageAnswer, PaginationError, Told
+from fff_sources.http.paging.paginators import (
+    Ask,
+    Chained,
+    CutShortError,
+    PageAnswer,
+    PaginationError,
+    Told,
+    Unit,
+)
 from fff_sources.http.response.jsonpath import WHOLE, JsonPath
 from fff_sources.http.templates import text_of
 
@@ -47,7 +55,7 @@ class AutoPaginator(Chained):
         self._may_ask = may_ask
         self._first_params = first_params
         self._approximate = approximate
-        self._received = 0
+        self._unit = Unit()
         self._followed = False
         self._is_full = self._is_short = False  # the last page is as long as pages may be, or shorter
         self._confirms = False  # nothing but that one is short says of the next page that there is none
@@ -85,10 +93,12 @@ class AutoPaginator(Chained):
 
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next question. Raises CutShortError where there must be one and nothing says which."""
-        self._received += answer.records
         more = self._hints(answer)
-        self._is_full = more.length == answer.records > 0
-        self._is_short = more.length is not None and 0 < answer.records < more.length
+        total = more.total.rows if more.total is not None and more.total.exact else None
+        self._unit.take(answer.counts, total, size=more.length, by=ask.by)
+        length = self._unit.of(answer.counts, more.length)
+        self._is_full = more.length == length > 0
+        self._is_short = more.length is not None and 0 < length < more.length
         self._confirms = False
         if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
@@ -114,9 +124,9 @@ class AutoPaginator(Chained):
         if (last := last_page(answer.headers.get("link", ""), answer.url)) is not None:
             return f"page {last} is the last by the Link header"
         if not self._followed:
-            return more.hint(self._received)
+            return more.hint(self._unit.all_came)
         # The pages have ended, unless the last one says otherwise; a total is compared with what came of all.
-        return more.leads_on() if more.has_more is not None or answer.records else None
+        return more.leads_on() if more.has_more is not None or not answer.is_empty else None
 
     # --------------------------------------------------------------------------------------------- next links
 
@@ -152,7 +162,7 @@ class AutoPaginator(Chained):
             return self._by_cursor(answer, more.spread)
         if more.cursor is not None:
             return self._by_cursor(answer, dict([more.cursor]))
-        if answer.records == 0:
+        if answer.is_empty:
             return None
         if more.page is not None and self._guessed in (None, more.page[0]):
             name, page = more.page
@@ -163,10 +173,11 @@ class AutoPaginator(Chained):
                 return self._ask(name, page + 1)
         elif more.offset is not None:
             name, place = more.offset
-            following = place + answer.records
+            following = place + self._unit.of(answer.counts, more.length)
             first = place in (0, conventions.OFFSETS[name])
             if (self._guessed == name or first) and self._more_rows(more, following):
-                return self._ask(name, following)
+                asked = self._ask(name, following)
+                return self._unit.asked(asked, answer, lambda length: self._ask(name, place + length))
         return None
 
     def _by_cursor(self, answer: PageAnswer, values: Mapping[str, object]) -> Ask | None:
@@ -176,7 +187,7 @@ class AutoPaginator(Chained):
         sent = {name: text_of(value) for name, value in values.items()}
         mark = f"cursor {sorted(sent.items())}"
         if mark in self._seen:
-            if answer.records == 0 and self._received:
+            if answer.records == 0 and self._unit.came():
                 return None  # nothing new under a cursor already used: the end, as some sources tell it
             raise PaginationError(
                 f"the cursor {', '.join(map(repr, sent.values()))} came a second time: "
@@ -212,7 +223,8 @@ class AutoPaginator(Chained):
         if total is None:
             self._confirms = self._is_short and more.pages is None
             return self._confirms or (self._is_full and more.pages is None)
-        return total.rows > self._received or not total.exact
+        self._confirms = self._unit.may_be_all(total.rows) and self._unit.is_unsure(total.rows)
+        return self._confirms or total.rows > self._unit.came(total.rows) or not total.exact
 
     def _ask(self, name: str, number: int) -> Ask:
         self._guessed = name
@@ -222,5 +234,5 @@ class AutoPaginator(Chained):
     def _check_understood(self, ask: Ask, answer: PageAnswer, more: PagingHints) -> None:
         """Raises PaginationError where the answer shows that the parameter meant nothing to the source."""
         echo = dict(one for one in (more.page, more.offset) if one is not None).get(self._guessed or "")
-        if echo is not None and echo != ask.position and answer.records > 0:
+        if echo is not None and echo != ask.position and not answer.is_empty:
             raise PaginationError(f"the source seems to ignore {self._guessed!r}: {DECLARE}")

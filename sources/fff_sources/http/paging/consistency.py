@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from fff.catalog import Page
 from fff.stats import AccessMeter
 from fff.structs import field
-from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
+from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Told
+from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.bodies import DecodedBlock
 from fff_sources.http.response.json import (
     Decoder,
@@ -231,6 +232,46 @@ class Repeats:
             self._old, self._new = self._new, set()
 
 
+class Places:
+    """Notices pages that begin before the end of the one before: places are not counted as records come."""
+
+    def __init__(self) -> None:
+        self._longest = 0  # page so far
+
+    def check(
+        self, ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records], param: str | None
+    ) -> None:
+        """One more page. Only a shorter page can be followed so, unless it is doubtful what counts. Raises PaginationError."""
+        self._longest = max(self._longest, answer.records)
+        if ask.before is None or not (ask.instead is not None or ask.before.records < self._longest):
+            return
+        if twice := _overlap(records_of(ask.before), records_of(answer)):
+            raise PaginationError(
+                f"the page at {param}={ask.position} begins with the last {twice} of the page before: places do not count "
+                "the records that come (declare its page_size, or a primary_key, so that none counts twice)"
+            )
+
+    def again(
+        self, ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records]
+    ) -> tuple[bool, Ask | None]:
+        """Whether a page, of which it is doubtful what counts, does for certain hold what came; and what to ask in its place."""
+        if ask.instead is None or ask.before is None or not answer.records:
+            return False, None
+        twice = _overlap(records_of(ask.before), records_of(answer))
+        if ask.by and twice == answer.records:
+            return True, None  # by elements: all records are here
+        # One record may be another that is alike; but none comes again where records are counted.
+        again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
+        return again, ask.instead if again else None
+
+
+def _overlap(before: Records, behind: Records) -> int:
+    """How many of the last records of a page are the first ones of the page behind it."""
+    last, first = before.marks(), behind.marks()
+    lengths = range(min(len(last), len(first)), 0, -1)
+    return next((length for length in lengths if last[-length:] == first[:length]), 0)
+
+
 class Moved:
     """Notices rows that came on two pages: what a source moved over their border, or has twice.
 
@@ -340,14 +381,14 @@ class Totals:
         self._own = True  # every total is the number of records beside it
         self._filled = 0  # pages with records
 
-    def note(self, total: Told | None, records: int) -> Told:
+    def note(self, total: Told | None, records: Counts) -> Told:
         """What one answer tells, and how many records it holds. Gives what it is worth: nothing, where it tells nothing."""
+        self._filled += any(records)  # whatever this one tells: some sources tell with the first page alone
         if total is None:
             return Told(exact=False)
-        self._filled += records > 0
         if not self._totals or self._totals[-1] != total:
             self._totals.append(total)
-        self._own = self._own and total.rows == records
+        self._own = self._own and total.rows in records
         return total
 
     @property
@@ -360,14 +401,14 @@ class Totals:
         """Whether one of them counts records: those of pages alone say nothing of their lengths."""
         return any(total.rows is not None for total in self._totals)
 
-    def moved(self, received: int, pages: int) -> bool:
+    def moved(self, received: Counts, pages: int) -> bool:
         """Whether what is wrong is that the source had other rows at the end, by what it told of them and gave."""
         rows = [total.rows for total in self._totals if total.rows is not None]
         counts = {total.pages for total in self._totals if total.pages is not None}
-        others = len({*rows}) > 1 or len(counts) > 1 or (bool(rows) and received > rows[0])
+        others = len({*rows}) > 1 or len(counts) > 1 or (bool(rows) and received.of(rows[-1]) > rows[0])
         return others and self.complaint(received, pages) is not None
 
-    def changed(self, received: int, pages: int) -> bool:
+    def changed(self, received: Counts, pages: int) -> bool:
         """Whether the source has other rows than it had, by what it told and gave so far: whatever comes yet."""
         if not self._totals or not all(total.exact for total in self._totals) or (self._own and pages > 1):
             return False
@@ -375,18 +416,21 @@ class Totals:
         rows = {total.rows for total in self._totals if total.rows is not None and not total.perhaps_less}
         counts = {total.pages for total in self._totals if total.pages is not None}
         more = (
-            bool(rows) and (first.declared or pages > 1) and first.rows is not None and received > first.rows
+            bool(rows)
+            and (first.declared or pages > 1)
+            and first.rows is not None
+            and received.of(first.rows) > first.rows
         )
         return len(rows) > 1 or len(counts) > 1 or more
 
-    def is_reached(self, received: int) -> bool:
+    def is_reached(self, received: Counts) -> bool:
         """Whether so many records are what was told last."""
-        return bool(self._totals) and self._totals[-1].exact and self._totals[-1].rows == received
+        return bool(self._totals) and self._totals[-1].exact and self._totals[-1].rows in received
 
-    def is_whole(self, received: int, pages: int) -> bool:
+    def is_whole(self, received: Counts, pages: int) -> bool:
         """Whether several pages together are what was told last. What one page tells may be of that page alone."""
         last = self._totals[-1] if self._totals and self._totals[-1].exact and pages > 1 else None
-        return last is not None and (last.rows == received or last.pages == pages)
+        return last is not None and (last.rows in received or last.pages == pages)
 
     @property
     def rows(self) -> int | None:
@@ -394,7 +438,7 @@ class Totals:
         last = self._totals[-1] if self._totals else None
         return last.rows if last is not None and last.exact and not last.perhaps_less else None
 
-    def complaint(self, received: int, pages: int) -> str | None:
+    def complaint(self, received: Counts, pages: int) -> str | None:
         """What is wrong with an answer of so many records on so many pages that should be the whole."""
         if not self._totals or not all(total.exact for total in self._totals):
             return None
@@ -404,9 +448,10 @@ class Totals:
         rows = [total.rows for total in self._totals if total.rows is not None]
         if rows and min(rows) != max(rows) and not perhaps_less:
             return f"the source changed while it was read: it spoke of {rows[0]} rows, then of {_other(rows)}"
-        is_less = rows and rows[0] < received and not perhaps_less and (declared or pages > 1)
-        if rows and (max(rows) > received or is_less):
-            return f"the source speaks of {max(rows)} rows and gave {received}"
+        came = received.of(rows[-1] if rows else None)
+        is_less = rows and rows[0] < came and not perhaps_less and (declared or pages > 1)
+        if rows and (max(rows) > came or is_less):
+            return f"the source speaks of {max(rows)} rows and gave {came}"
         counts = [total.pages for total in self._totals if total.pages is not None]
         if counts and min(counts) < counts[0]:  # where there are more, they were read as well
             return (

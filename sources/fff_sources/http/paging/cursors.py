@@ -52,17 +52,21 @@ class CursorPaginator(Chained):
         """The endpoint with its page size, and a first cursor where the source wants one."""
         return Ask(self._start)
 
-    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:  # noqa: ARG002
+    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The question with the values just received; None where the source gives none."""
         cursor = self._values(answer)
         if not cursor:
             return None
         values = {name: text_of(item) for name, item in cursor.items()}
+        # Some alone lead on where the last record has no value for the others, or this was the last page.
+        some = self._spread is None and not all(_present(cursor.get(name)) for name in self._sent)
+        if some and values.items() <= ask.params.items():
+            return None
         kept = self._keeps
         start = (
             self._start if kept is None else {name: self._start[name] for name in kept & self._start.keys()}
         )
-        following = Ask({**start, **values}, values=cursor, only=kept)
+        following = Ask({**start, **values}, values=cursor, only=kept, confirms=some)
         if self._reusable:
             return self._after_reusable(answer, following)
         mark = tuple(sorted(values.items()))
@@ -100,11 +104,11 @@ class CursorPaginator(Chained):
                 )
         if self._is_plain and not all(map(_leads_on, values.values())):
             return {}
-        if not all(_present(item) for item in values.values()):
-            values = {
-                name: item for name, item in values.items() if self._spread is not None and _present(item)
-            }
-        return values
+        given = {name: item for name, item in values.items() if _present(item)}
+        if self._spread is not None or not given:
+            return given
+        # Beside others these are values of a record: a text may be empty.
+        return given | {name: item for name, item in values.items() if item in ("", False)}
 
 
 def _present(item: object) -> bool:

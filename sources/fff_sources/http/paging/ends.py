@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from fff_sources.http.paging import paginators
+from fff.structs import replace
+from fff_sources.http.paging import counted
 from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.envelope import PagingHints, mentions_more, told_more
 from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
+from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.jsonpath import WHOLE, parse_path
 from fff_sources.http.spec import spec
 
@@ -32,7 +34,7 @@ class ReadingEnd:
         ask: Ask,
         answer: PageAnswer,
         following: Ask | None,
-        so_far: tuple[int, int],
+        so_far: tuple[Counts, int],
         *,
         cut: str | None,
     ) -> Ask | None:
@@ -46,6 +48,8 @@ class ReadingEnd:
         elif following is None:
             whole = self._totals.is_whole(received, pages)
             following = _beyond(self._endpoint, paginator, ask, answer, whole=whole)
+        elif not self._totals.is_present and _is_stated_end(self._endpoint, paginator, answer, received):
+            following = replace(following, confirms=True)
         self.owed = None
         if following is not None and following.confirms:
             self.owed = self._unread(answer, so_far) or cut
@@ -53,7 +57,7 @@ class ReadingEnd:
             self._first = _spoken_of(self._endpoint, answer, self._totals)
         return following
 
-    def lacks(self, answer: PageAnswer, so_far: tuple[int, int]) -> str | None:
+    def lacks(self, answer: PageAnswer, so_far: tuple[Counts, int]) -> str | None:
         """What the last answer says of more, or the first one said."""
         return _overlooked(self._endpoint, answer, self._totals, so_far, self._first)
 
@@ -62,14 +66,14 @@ class ReadingEnd:
         if self._farthest is None or ask.position >= self._farthest[0]:
             self._farthest = ask.position, answer, cut
 
-    def last_lacks(self, so_far: tuple[int, int] | None) -> str | None:
+    def last_lacks(self, so_far: tuple[Counts, int] | None) -> str | None:
         """What the one of the last page says of more; None for `so_far`: others have received some of the pages."""
         if self._farthest is None:
             return None
         _, answer, cut = self._farthest
         return (None if so_far is None else self.lacks(answer, so_far)) or cut
 
-    def _unread(self, answer: PageAnswer, so_far: tuple[int, int]) -> str | None:
+    def _unread(self, answer: PageAnswer, so_far: tuple[Counts, int]) -> str | None:
         """The same of a page behind which another one is asked for, if only to see that there is none."""
         if (told := self.lacks(answer, so_far)) is not None or self._totals.is_whole(*so_far):
             return told
@@ -103,7 +107,7 @@ def _is_proven_end(
     following: Ask | None,
     answer: PageAnswer,
     first: PagingHints | None,
-    received: int,
+    received: Counts,
 ) -> bool:
     """Whether nobody need ask for what confirms that a short page was the last.
 
@@ -114,7 +118,19 @@ def _is_proven_end(
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
     totals = [one.total or one.perhaps_total for one in (more, first) if one is not None]
     exact = endpoint.paginator.total == "exact"
-    return more.says_no or (exact and any(one and one.exact and one.rows == received for one in totals))
+    return more.says_no or (exact and any(one and one.exact and one.rows == min(received) for one in totals))
+
+
+def _is_stated_end(
+    endpoint: spec.Endpoint, paginator: Paginator, answer: PageAnswer, received: Counts
+) -> bool:
+    """Whether an answer says that it is the last, so that none need be behind it; a number that it tells may be its own."""
+    if not isinstance(paginator, counted.OffsetPaginator | counted.PageNumberPaginator):
+        return False
+    more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
+    if _led(endpoint, answer, more) is not None or endpoint.paginator.total != "exact":
+        return False
+    return more.says_no or (more.total is not None and more.total.exact and more.total.rows in received)
 
 
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
@@ -130,7 +146,7 @@ def _overlooked(
     endpoint: spec.Endpoint,
     answer: PageAnswer,
     totals: Totals,
-    so_far: tuple[int, int],
+    so_far: tuple[Counts, int],
     first: PagingHints | None,
 ) -> str | None:
     """What the last answer says of more, or the first one said, where a declared paginator has found its end.
@@ -171,14 +187,14 @@ def _overlooked(
     return f"there is more than what came ({sign}), which the {paginator_name} does not read"
 
 
-def _outweighs(last: PagingHints, received: int, pages: int) -> bool:
+def _outweighs(last: PagingHints, received: Counts, pages: int) -> bool:
     """Whether the last answer's own number is of the whole, which may have shrunk since the first one told of it.
 
     That of the last page alone, or of an empty one (`count: 0`), is not.
     """
     total = last.total or last.perhaps_total
     if total is not None:
-        return total.exact and total.rows == received
+        return total.exact and total.rows in received
     return last.pages is not None and last.pages_exact and 1 < last.pages[1] <= pages
 
 
@@ -190,9 +206,9 @@ def _beyond(
     A number that it counts to may be that of a page alone, and a short page one that the source has cut.
     `whole`: several pages together are what the source speaks of.
     """
-    if not isinstance(paginator, paginators.OffsetPaginator | paginators.PageNumberPaginator):
+    if not isinstance(paginator, counted.OffsetPaginator | counted.PageNumberPaginator):
         return None
-    if whole or not answer.records or ask.expected is not None:
+    if whole or answer.is_empty or ask.expected is not None:
         return None
     flag = _flag(endpoint, answer)
     if flag is not None and flag[1] is False:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from fff.structs import Struct, field
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
-from fff_sources.http.paging.surroundings import FIRST_UNTOLD, Object, objects_around, objects_of
+from fff_sources.http.paging.surroundings import FIRST_UNTOLD, Counts, Object, objects_around, objects_of
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath
 
@@ -89,26 +89,26 @@ class PagingHints(Struct, frozen=True):
         """Whether the answer says that nothing follows."""
         return self.has_more is not None and not self.has_more[1]
 
-    def sign(self, received: int) -> str | None:
+    def sign(self, received: Counts) -> str | None:
         """What says for certain that there are more than so many records."""
         if self.says_no:
             return None
         return self.leads_on() or self.total_sign(received)
 
-    def total_sign(self, received: int) -> str | None:
+    def total_sign(self, received: Counts) -> str | None:
         """What says for certain, by its number, that there are more records or pages."""
         if self.page is not None and self.page[1] in (0, 1) and self.pages is not None and self.pages[1] > 1:
             return f"page {self.page[1]} of {self.pages[1]}"
         return _part_of(self.total, received)
 
-    def part_sign(self, received: int, pages: int) -> str | None:
+    def part_sign(self, received: Counts, pages: int) -> str | None:
         """What says by its number that there are more than so many records on so many pages."""
         if self.pages is not None and self.pages_exact and self.pages[1] > pages:
             return f"{pages} of {self.pages[1]} by {self.pages[0]!r}"
         total = self.total or self.perhaps_total
         return _part_of(total, received) if total is not None and total.exact else None
 
-    def certain_sign(self, received: int) -> str | None:
+    def certain_sign(self, received: Counts) -> str | None:
         """The same by a word alone that means the number of all records wherever it stands."""
         total = self.total
         known = total is not None and total.exact and conventions.is_certain_total(total.word)
@@ -124,7 +124,7 @@ class PagingHints(Struct, frozen=True):
             return "next link"
         return repr(conventions.SPREAD) if self.spread else None
 
-    def hint(self, received: int) -> str | None:
+    def hint(self, received: Counts) -> str | None:
         """The same as `sign`, where words may as well mean something else."""
         certain = self.sign(received)
         if certain is not None or self.says_no:
@@ -133,14 +133,14 @@ class PagingHints(Struct, frozen=True):
             return f"{self.pages[1]} by {self.pages[0]!r}"
         if (part := _part_of(self.perhaps_total, received)) is not None:
             return part
-        if self.total is not None and self.total.or_more and received:
+        if self.total is not None and self.total.or_more and any(received):
             return f"at least {self.total.rows} by {self.total.word!r}"
         known = self.total is not None and self.total.exact
         if self.perhaps_left is not None and not known:
             return f"{self.perhaps_left[1]} by {self.perhaps_left[0]!r}"
         if self.spoken is not None:
             return self.spoken
-        return repr(self.perhaps_next[0]) if self.perhaps_next and received and not known else None
+        return repr(self.perhaps_next[0]) if self.perhaps_next and any(received) and not known else None
 
 
 _SPEAKING = (
@@ -150,10 +150,10 @@ _SPEAKING = (
 SILENT = PagingHints()
 
 
-def _part_of(total: Total | None, received: int) -> str | None:
-    if total is None or total.rows <= received:
+def _part_of(total: Total | None, received: Counts) -> str | None:
+    if total is None or total.rows <= (came := received.of(total.rows)):
         return None
-    return f"{received} of {total.rows} by {total.word!r}"
+    return f"{came} of {total.rows} by {total.word!r}"
 
 
 def mentions_more(body: bytes) -> bool:
@@ -173,19 +173,18 @@ def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
         objects = [*objects_around(body, selector), *objects] if body.strip() else objects
-    return _Words(objects, counted=selector.single).hints() if objects else SILENT
+    return _Words(objects).hints() if objects else SILENT
 
 
 class _Words:
-    """The words in the objects around the records. `counted`: what totals count are the records."""
+    """The words in the objects around the records."""
 
-    def __init__(self, objects: Sequence[Object], *, counted: bool) -> None:
+    def __init__(self, objects: Sequence[Object]) -> None:
         self._objects = objects
-        self._counted = counted
 
     def hints(self) -> PagingHints:
         """All of them."""
-        total, perhaps = self._totals() if self._counted else (None, None)
+        total, perhaps = self._totals()
         following = self._first(conventions.NEXT, _says_something)
         return PagingHints(
             has_more=self._more(),

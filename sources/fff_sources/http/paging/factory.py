@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 
-from fff_sources.http.paging import links, paginators
+from fff_sources.http.paging import counted, links, paginators
 from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.cursors import CursorPaginator
 from fff_sources.http.paging.ends import WORDED
@@ -39,7 +39,7 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
             )
         case spec.PageNumber() as p:
             size_param = p.page_size_param or ("per_page" if p.page_size and not _is_fixed(p) else None)
-            return paginators.PageNumberPaginator(
+            return counted.PageNumberPaginator(
                 p.page_param,
                 p.base_page,
                 size_param=size_param,
@@ -49,7 +49,7 @@ def make_paginator(endpoint: spec.Endpoint) -> Paginator:
                 short_page_ends=p.short_page_ends,
             )
         case spec.Offset() as p:
-            return paginators.OffsetPaginator(
+            return counted.OffsetPaginator(
                 p.offset_param,
                 p.page_size_param,
                 p.page_size,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from fff_sources.http.paging import conventions
@@ -89,26 +90,38 @@ def is_yes(flag: object) -> bool:
 
 
 _NO = frozenset(("", "false", "f", "no", "n", "0", "off", "none", "null"))
+Link = TypeVar("Link")
 _TARGETS = ("href", "@href", "url", "uri")  # HAL and JSON:API write links as objects, and so do others
 _RELATIONS = ("rel", "@rel", "relation")
 
 
 def of_relation(links: list[object], relation: str) -> object:
     """The first link of a relation, or None."""
+    related = []
     for link in links:
         if isinstance(link, dict):
             rels = next((link[word] for word in _RELATIONS if word in link), "")
-            words = rels if isinstance(rels, list) else str(rels).split()
-            if relation in (str(word).lower() for word in words):
-                return link
-    return None
+            related.append((map(str, rels) if isinstance(rels, list) else str(rels).split(), link))
+    return _first_of(relation, related)
+
+
+def _first_of(relation: str, related: Iterable[tuple[Iterable[str], Link]]) -> Link | None:
+    """The first that has a relation by its name; else by a URI that ends in it, as those of IANA's registry do."""
+    by_uri = None
+    for rels, link in related:
+        words = [word.lower() for word in rels]
+        if relation in words:
+            return link
+        if by_uri is None and any(word.rpartition("/")[2] == relation for word in words):
+            by_uri = link
+    return by_uri
 
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s",;]+)"""
 _LINK = re.compile(rf"<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*{_VALUE})?)*)")
 _PARAM = re.compile(rf";\s*([\w*-]+)\s*(?:=\s*({_VALUE}))?")
 #: The same in a field that is not written as RFC 8288 has it.
-_MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNORECASE)
+_MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*[\s/])?next\b(?!/)""", re.IGNORECASE)
 
 
 def link_next(header: str) -> str | None:
@@ -134,12 +147,12 @@ def last_page(header: str, url: str) -> int | None:
 
 def _link_of(header: str, relation: str) -> tuple[str, dict[str, str]] | None:
     """The first link of a relation: its target and its parameters, of which the first of a name counts."""
+    links = []
     for match in _LINK.finditer(header):
         pairs = [(param[1].lower(), (param[2] or "").strip("\"'")) for param in _PARAM.finditer(match[2])]
         params = dict(reversed(pairs))
-        if relation in params.get("rel", "").lower().split():
-            return match[1].strip(), params
-    return None
+        links.append((params.get("rel", "").split(), (match[1].strip(), params)))
+    return _first_of(relation, links)
 
 
 def speaks_of_next(header: str) -> bool:

@@ -11,14 +11,14 @@ A server that repeats a cursor or a URL raises PaginationError; pages that repea
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol, overload
+from typing import Protocol
 
 from fff.structs import Struct, field, replace
 from fff_sources.http.paging.envelope import says_estimate
-from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode
+from fff_sources.http.paging.surroundings import Counts
+from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
 
 
@@ -43,6 +43,9 @@ class Ask(Struct, frozen=True):
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
     confirms: bool = False  # that the page before, a short one, was the last
+    before: PageAnswer | None = None  # the page that it follows, where places are counted by what came
+    by: int | None = None  # which of the two counts has led to this place
+    instead: Ask | None = None  # by the other one, where this page turns out to repeat what came
     # Parameters as JSON has them, where that is not text.
     values: Mapping[str, object] = field(default_factory=dict)
 
@@ -52,13 +55,91 @@ class Ask(Struct, frozen=True):
         return self.url is None and self.body is None and self.only is None and self.method is None
 
 
+class Unit:
+    """Which of the two a source means by totals, lengths and places: pages show it, where it matters.
+
+    One of them is as long as pages may be, or longer, or more than all there is.
+    """
+
+    def __init__(self, size: int | None = None, came: int = 0) -> None:
+        self._size = size
+        self._index: int | None = None  # which, once that is known
+        self._came = Counts(came, came)
+
+    def take(
+        self, counts: Counts, total: int | None = None, *, size: int | None = None, by: int | None = None
+    ) -> None:
+        """One more page, under what it tells; `by`: it stands where this count of all before has led to."""
+        if self._index is None:
+            self._index = by
+        self._came = self._came.plus(counts)
+        size = self._size or size
+        if self._index is not None or counts.records == counts.elements:
+            return
+        if size is not None and size in counts:
+            self._index = counts.index(size)
+        elif size is not None and size < max(counts):
+            self._index = counts.index(min(counts))
+        elif total is not None and min(self._came) <= total < max(self._came):
+            self._index = self._came.index(min(self._came))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it matters, and is not known."""
+        return self._index is None and self._came.records != self._came.elements
+
+    def of(self, counts: Counts, number: int | None = None) -> int:
+        """How much it is of these; where that is not known, this number if it is one of them."""
+        return counts.of(number) if self._index is None else counts[self._index]
+
+    def came(self, total: int | None = None) -> int:
+        """How much has come."""
+        return self.of(self._came, total)
+
+    def asked(self, ask: Ask, answer: PageAnswer, place: Callable[[int], Ask]) -> Ask:
+        """What follows a page whose places are counted; `place` makes the question so far behind the page."""
+        following = replace(ask, before=answer)
+        if not self.is_open:
+            return following
+        less, more = sorted((0, 1), key=self._came.__getitem__)
+        instead = replace(place(answer.counts[more]), before=answer, by=more)
+        return replace(following, confirms=True, by=less, instead=instead)
+
+    @property
+    def all_came(self) -> Counts:
+        """The same, as far as it is known which it is."""
+        return self._came if self._index is None else Counts(*[self._came[self._index]] * 2)
+
+    def may_be_all(self, total: int) -> bool:
+        """Whether all has come, for all that is known."""
+        return self.came(total) == total
+
+    def is_unsure(self, total: int) -> bool:
+        """Whether it may have come only by the larger of the numbers."""
+        return self.is_open and self.came() < total
+
+
 class PageAnswer(Struct, frozen=True, dict=True):
-    """What a paginator may look at. `records` counts them before bad ones were dropped."""
+    """What a paginator may look at. `records` counts them before bad ones were dropped.
+
+    `around` is the place of the elements of the list around those that records stand in.
+    """
 
     body: bytes
     headers: Mapping[str, str]
     url: str
     records: int
+    around: JsonPath | None = None
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How much the page holds."""
+        return Counts(self.records, self.records if self.around is None else len(self.places(self.around)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing at all."""
+        return not any(self.counts)
 
     @cached_property
     def _members(self) -> dict[str, Raw]:
@@ -78,7 +159,7 @@ class PageAnswer(Struct, frozen=True, dict=True):
             return None
         try:
             values = self.places(path)
-            return decode(values[0]) if values else None
+            return decode_exact(values[0]) if values else None
         except WrongShape as error:  # 1e400
             raise PaginationError(f"what stands at {path.text!r} cannot be read: {error}") from error
         except MalformedJSON as error:
@@ -201,277 +282,3 @@ class SinglePagePaginator(Chained):
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:  # noqa: ARG002
         """Nothing more."""
         return None
-
-
-class LaterPages(Sequence[Ask]):
-    """The questions for pages at known places, each made when it is taken: a server may tell of any number."""
-
-    def __init__(self, places: range, ask: Callable[[int], Ask]) -> None:
-        self._places, self._ask = places[: sys.maxsize], ask
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, place: int) -> Ask: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> LaterPages: ...
-
-    def __getitem__(self, place: int | slice) -> Ask | LaterPages:
-        if isinstance(place, slice):
-            return LaterPages(self._places[place], self._ask)
-        return self._ask(self._places[place])
-
-
-class PageRange(Struct, frozen=True):
-    """Where a part of a scan lies in the whole: what its paginator must know of the pages before and after."""
-
-    questions: int  # to ask in this part
-    before: int  # records on the pages before
-    records: int  # on the pages of this part, as the first page and the total tell
-    end: int  # of the whole, as a position
-    is_last: bool
-    first: bytes  # what the first page of the scan looked like
-    received: int = 0  # records of the first page of the scan, where it is in this part
-
-    def complaint(self, records: int) -> str | None:
-        """What is wrong with a part that gave so many; those that were added meanwhile come with the last part."""
-        if records < self.records or (records > self.records > 0 and not self.is_last):
-            return f"a part of the pages should hold {self.records} rows and gave {records}"
-        return None
-
-
-class OffsetPaginator:
-    """`offset=` and `limit=`.
-
-    Moves on by the records received, so a page cap below the size asked for loses nothing.
-    """
-
-    remedy = ""
-
-    def __init__(
-        self,
-        offset_param: str,
-        size_param: str | None,
-        page_size: int | None,
-        total: TotalAt,
-        start: int = 0,
-        *,
-        short_page_ends: bool = False,
-    ) -> None:
-        self._short_page_ends = short_page_ends
-        self._offset_param = offset_param
-        self._size_param = size_param
-        self._size = page_size
-        self._total = total
-        self._first = start
-        self._end = start  # by the total, once `rest` was asked for
-        self._most = 0  # the largest total that was told meanwhile
-        self._at_end = False  # all before that end has been asked for, and nothing behind it
-        self._fixed = False  # that end is one of a part, or has been passed already
-        # The first page was as long as asked for, so that a shorter one may be the last.
-        self._honoured = False
-
-    @property
-    def param(self) -> str | None:
-        """The offset's."""
-        return self._offset_param
-
-    def start(self) -> Ask:
-        """From the first record."""
-        return self._ask(self._first)
-
-    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
-        """From the record after the last one received, until the total or, without one, an empty page."""
-        position = ask.position + answer.records
-        total = self._total.exact(answer)
-        if ask.expected is not None:
-            self._most = max(self._most, total or 0)
-            following = self._after_one_of_rest(ask, answer, position) if answer.records else None
-            self._at_end = self._at_end or position == self._end
-            return following if following is not None else self._grown()
-        if answer.records == 0:
-            return None
-        if total is not None:
-            # More records than the total: it is wrong, and only an empty page is the end.
-            return self._ask(position) if position - self._first != total else None
-        if ask.position == self._first:
-            self._honoured = answer.records == self._size
-        short = self._size is not None and answer.records < self._size
-        if short and self._short_page_ends:
-            return None
-        return self._ask(position, confirms=short and self._honoured)
-
-    def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:
-        """Whether anything stands behind what should be the last page."""
-        return self._ask(ask.position + answer.records, confirms=True)
-
-    def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
-        """Pages as long as the first one came, up to the total."""
-        total = self._total.exact(answer)
-        if total is None or answer.records == 0:
-            return None
-        step = answer.records
-        self._end = end = self._first + total
-        return LaterPages(
-            range(ask.position + step, end, step),
-            lambda position: self._ask(position, expected=min(step, end - position)),
-        )
-
-    def total(self, answer: PageAnswer) -> Told | None:
-        """The total the answer tells."""
-        return self._total.total(answer)
-
-    def take_part(self, share: PageRange) -> None:
-        """Go on within a part of the questions that `rest` gave elsewhere."""
-        self._end = share.end
-        self._fixed = not share.is_last
-
-    def _grown(self) -> Ask | None:
-        """From the end as it was first told, where an answer has told of a later one."""
-        if self._fixed or not self._at_end or self._first + self._most <= self._end:
-            return None
-        self._fixed = True
-        return self._ask(self._end)
-
-    def _after_one_of_rest(self, ask: Ask, answer: PageAnswer, position: int) -> Ask | None:
-        """The rest of its own stretch when the page came short; past the total when the last page came long."""
-        assert ask.expected is not None
-        missing = ask.expected - answer.records
-        if missing > 0:
-            return self._ask(position, expected=missing)
-        if missing < 0 and ask.position + ask.expected < self._end:
-            raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
-        return None if missing == 0 else self._ask(position)
-
-    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
-        values = {self._offset_param: position}
-        if self._size is not None and self._size_param is not None:
-            inner = expected is not None and position + expected < self._end
-            # A page inside the whole must not run into the next one.
-            values[self._size_param] = min(self._size, expected) if inner and expected else self._size
-        return Ask(_texts(values), position=position, expected=expected, confirms=confirms, values=values)
-
-
-class PageNumberPaginator:
-    """`page=`. Ends by the number of pages, by the number of records, or by an empty page."""
-
-    remedy = ""
-
-    def __init__(
-        self,
-        page_param: str,
-        base_page: int,
-        *,
-        size_param: str | None,
-        page_size: int | None,
-        pages: TotalAt,
-        records: TotalAt,
-        short_page_ends: bool = False,
-    ) -> None:
-        self._short_page_ends = short_page_ends
-        self._page_param = page_param
-        self._base = base_page
-        self._size_param = size_param
-        self._size = page_size
-        self._pages = pages
-        self._records = records
-        self._received = 0
-        self._first_length = 0
-        self._outstanding = 0  # questions of `rest` not answered yet
-        self._last = base_page
-        self._share: PageRange | None = None
-
-    @property
-    def param(self) -> str | None:
-        """The page number's."""
-        return self._page_param
-
-    def start(self) -> Ask:
-        """The base page."""
-        return self._ask(self._base)
-
-    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
-        """The next number, unless this was the last page."""
-        self._received += answer.records
-        if ask.position == self._base:
-            self._first_length = answer.records
-        following = self._ask(ask.position + 1)
-        pages = self._pages.exact(answer)
-        if ask.expected is not None:  # one of the questions of `rest`
-            return self._after_one_of_rest(answer, pages)
-        if pages is not None:
-            return following if ask.position - self._base + 1 < pages else None
-        if answer.records == 0:
-            return None
-        total = self._own_total(answer)
-        if total is not None:
-            return following if self._received != total else None
-        short = self._size is not None and answer.records < self._size
-        if short and self._short_page_ends:
-            return None
-        return replace(following, confirms=short and self._first_length == self._size)
-
-    def _after_one_of_rest(self, answer: PageAnswer, pages: int | None) -> Ask | None:
-        self._outstanding -= 1
-        if pages is not None and self._share is None and pages > self._last - self._base + 1:
-            self._last += 1
-            self._outstanding += 1
-            return self._ask(self._last, expected=0)  # which asks for the one after it, if there still is one
-        total = self._own_total(answer)
-        # Also more records than the total mean that there may be more of them.
-        short = self._outstanding == 0 and total is not None and self._received != total
-        if short and self._share is not None and not self._share.is_last:
-            raise PaginationError(
-                "its pages are of different lengths, so it cannot be read in parts: read it in one"
-            )
-        return self._ask(self._last + 1) if short else None
-
-    def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:  # noqa: ARG002
-        """Whether anything stands behind what should be the last page."""
-        return replace(self._ask(ask.position + 1), confirms=True)
-
-    def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
-        """Every page up to the last, where the first answer tells how many there are."""
-        pages = self._pages.exact(answer)
-        if pages is None:
-            total = self._records.exact(answer)
-            if total is None or not answer.records:
-                return None
-            pages = -(-total // answer.records)
-        self._outstanding, self._last = pages - 1, ask.position + pages - 1
-        return LaterPages(
-            range(ask.position + 1, ask.position + pages), lambda page: self._ask(page, expected=0)
-        )
-
-    def total(self, answer: PageAnswer) -> Told | None:
-        """The total the answer tells, in records and in pages."""
-        rows, pages = self._records.total(answer), self._pages.total(answer)
-        if rows is not None and pages is not None:
-            return Told(rows.rows, pages.rows, exact=rows.exact and pages.exact)
-        return rows if pages is None else Told(None, pages.rows, exact=pages.exact)
-
-    def take_part(self, share: PageRange) -> None:
-        """Go on within a part of the questions that `rest` gave elsewhere."""
-        self._share = share
-        self._last = share.end - 1
-        self._outstanding = share.questions
-        self._received = share.received
-
-    def _own_total(self, answer: PageAnswer) -> int | None:
-        """How many records this reading should receive: all, or those of its part."""
-        total = self._records.exact(answer)
-        if total is None or self._share is None:
-            return total
-        return total - self._share.before if self._share.is_last else self._share.records
-
-    def _ask(self, page: int, expected: int | None = None) -> Ask:
-        values = {self._page_param: page}
-        if self._size is not None and self._size_param is not None:
-            values[self._size_param] = self._size
-        return Ask(_texts(values), position=page, expected=expected, values=values)
-
-
-def _texts(values: Mapping[str, int]) -> dict[str, str]:
-    return {name: str(value) for name, value in values.items()}

@@ -1,18 +1,34 @@
-"""The objects around the records of an answer, where it speaks of pages: along the selector, some steps below, and the header."""
+"""What is around the records of an answer: the objects in which it speaks of pages (along the selector, some steps below, and the header), and lists."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
-from fff_sources.http.response.json import MalformedJSON, Raw, decode
+from fff_sources.http.response.json import MalformedJSON, Raw, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of
 
 #: An object's name, and its members.
 Object: TypeAlias = tuple[str, Mapping[str, object]]
+
+
+class Counts(NamedTuple):
+    """How much there is: records and, where these stand in several lists, elements of the list around those."""
+
+    records: int = 0
+    elements: int = 0
+
+    def of(self, number: int | None) -> int:
+        """The one that is this number; else the smaller one, as there is no less."""
+        return number if number is not None and number in self else min(self)
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together."""
+        return Counts(self.records + other.records, self.elements + other.elements)
+
 
 _DEEP = 3  # steps below an object around the records
 _LEFT_OUT = object()
@@ -103,7 +119,7 @@ def _plain(name: str, raw: Raw) -> object:
     """A member as a value; containers only where they may be totals, links or cursors."""
     kind = kind_of(raw)
     if kind not in "[{":
-        return decode(raw)
+        return decode_exact(raw)
     word = normal(name)
     if kind == "{" and (
         word in ("total", "continue")

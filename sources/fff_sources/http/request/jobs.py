@@ -8,8 +8,8 @@ from typing import Protocol
 from fff.web.clock import Clock
 from fff.web.types import Response
 from fff_sources.http import templates
-from fff_sources.http.response.json import MalformedJSON, WrongShape
-from fff_sources.http.response.jsonpath import parse_path, value
+from fff_sources.http.response.json import MalformedJSON, WrongShape, decode_exact
+from fff_sources.http.response.jsonpath import first, parse_path
 from fff_sources.http.spec import spec
 
 SUBMITTED = frozenset({202})  # of a job there is an answer where others have none yet
@@ -60,7 +60,8 @@ async def done(job: spec.JobSpec, submitted: Response, get: Gets, clock: Clock) 
 
 def _at(path: str, answer: Response) -> object:
     try:
-        return value(answer.body, parse_path(path))
+        place = first(answer.body, parse_path(path))
+        return None if place is None else decode_exact(place)
     except WrongShape as error:  # 1e400
         raise JobFailedError(f"what is said of the job at {path!r} cannot be read: {error}") from None
     except MalformedJSON:

@@ -95,7 +95,7 @@ def placed(body: object, endpoint: spec.Endpoint, ask: Ask, sent: Mapping[str, S
             body = _with(body, parse_path(place).names or (), sent[name].json)
     for name, path in spec.body_places(endpoint.paginator).items():
         if name in ask.params:
-            body = _with(body, path, ask.values.get(name, ask.params[name]))
+            body = _with(body, path, templates.json_value(ask.values.get(name, ask.params[name])))
     return body
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from msgspec import UNSET, Raw, UnsetType, defstruct
 from msgspec import DecodeError as MalformedJSON
@@ -19,11 +20,33 @@ __all__ = [
     "WrongShape",
     "array_of",
     "decode",
+    "decode_exact",
     "defstruct",
     "encode",
     "is_field_name",
     "join",
 ]
+
+
+_EXACT = 1e15  # floats below this are written with all their digits
+
+
+def _number(text: str) -> float | Decimal:
+    number = float(text)
+    if abs(number) == float("inf"):
+        raise ValueError("Number out of range")
+    if abs(number) < _EXACT and (not number or Decimal(repr(number)) == Decimal(text)):
+        return number
+    exact = Decimal(text)
+    return int(exact) if exact == exact.to_integral_value() else exact
+
+
+_exact = Decoder(float_hook=_number)
+
+
+def decode_exact(raw: Raw | bytes) -> object:
+    """A JSON value to be sent back: a number that no float holds keeps its digits, as an int or a Decimal."""
+    return _exact.decode(raw)
 
 
 def is_field_name(name: str) -> bool:

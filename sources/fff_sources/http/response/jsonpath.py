@@ -58,6 +58,13 @@ class JsonPath(Struct, frozen=True):
         return all(step.kind in ("name", "index") for step in self.steps)
 
     @property
+    def around(self) -> JsonPath | None:
+        """The elements of the outermost list, where a list or more are inside of it; None where there is one list."""
+        every = [number for number, step in enumerate(self.steps, 1) if step.kind == "every"]
+        some = every or [number for number, step in enumerate(self.steps, 1) if step.kind == "from"]
+        return JsonPath(self.text, self.steps[: some[0]]) if some and some[0] < len(self.steps) else None
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """The member names, when the path is made of nothing else."""
         if all(step.kind == "name" for step in self.steps):

@@ -1,0 +1,370 @@
+"""Pages whose places are counted, `offset` and `page_number`, and how such a scan is shared out among several readers.
+
+With a total its pages do not depend on one another. Each part is a stretch of the questions that follow the
+first page; the answer to that is in the first part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import overload
+
+from fff.structs import Struct, replace
+from fff.web.types import Response
+from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Told, TotalAt, Unit
+from fff_sources.http.spec import spec
+
+
+class LaterPages(Sequence[Ask]):
+    """The questions for pages at known places, each made when it is taken: a server may tell of any number."""
+
+    def __init__(self, places: range, ask: Callable[[int], Ask]) -> None:
+        self._places, self._ask = places[: sys.maxsize], ask
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Ask: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> LaterPages: ...
+
+    def __getitem__(self, place: int | slice) -> Ask | LaterPages:
+        if isinstance(place, slice):
+            return LaterPages(self._places[place], self._ask)
+        return self._ask(self._places[place])
+
+
+class PageRange(Struct, frozen=True):
+    """Where a part of a scan lies in the whole: what its paginator must know of the pages before and after."""
+
+    questions: int  # to ask in this part
+    before: int  # records on the pages before
+    records: int  # on the pages of this part, as the first page and the total tell
+    end: int  # of the whole, as a position
+    is_last: bool
+    first: bytes  # what the first page of the scan looked like
+    received: int = 0  # records of the first page of the scan, where it is in this part
+
+    def complaint(self, records: int) -> str | None:
+        """What is wrong with a part that gave so many; those that were added meanwhile come with the last part."""
+        if records < self.records or (records > self.records > 0 and not self.is_last):
+            return f"a part of the pages should hold {self.records} rows and gave {records}"
+        return None
+
+
+class OffsetPaginator:
+    """`offset=` and `limit=`.
+
+    Moves on by the records received, so a page cap below the size asked for loses nothing.
+    """
+
+    remedy = ""
+
+    def __init__(
+        self,
+        offset_param: str,
+        size_param: str | None,
+        page_size: int | None,
+        total: TotalAt,
+        start: int = 0,
+        *,
+        short_page_ends: bool = False,
+    ) -> None:
+        self._short_page_ends = short_page_ends
+        self._unit = Unit(page_size)
+        self._offset_param = offset_param
+        self._size_param = size_param
+        self._size = page_size
+        self._total = total
+        self._first = start
+        self._end = start  # by the total, once `rest` was asked for
+        self._most = 0  # the largest total that was told meanwhile
+        self._at_end = False  # all before that end has been asked for, and nothing behind it
+        self._fixed = False  # that end is one of a part, or has been passed already
+        # The first page was as long as asked for, so that a shorter one may be the last.
+        self._honoured = False
+
+    @property
+    def param(self) -> str | None:
+        """The offset's."""
+        return self._offset_param
+
+    def start(self) -> Ask:
+        """From the first record."""
+        return self._ask(self._first)
+
+    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
+        """From the record after the last one received, until the total or, without one, an empty page."""
+        total = self._total.exact(answer)
+        self._unit.take(answer.counts, total, by=ask.by)
+        position = self._behind(ask, answer)
+        if ask.expected is not None:
+            self._most = max(self._most, total or 0)
+            following = None if answer.is_empty else self._after_one_of_rest(ask, answer, position)
+            self._at_end = self._at_end or position == self._end
+            return following if following is not None else self._grown()
+        if answer.is_empty:
+            return None
+        if self._unit.is_open:
+            if total is not None and self._size is not None and self._unit.may_be_all(total):
+                return None  # of a short page
+            return self._behind_this(ask, position, answer)
+        if total is not None:
+            # More records than the total: it is wrong, and only an empty page is the end.
+            ended = position - self._first == total
+            return None if ended else self._behind_this(ask, position, answer)
+        length = position - ask.position
+        if ask.position == self._first:
+            self._honoured = length == self._size
+        short = self._size is not None and length < self._size
+        if short and self._short_page_ends:
+            return None
+        return replace(self._behind_this(ask, position, answer), confirms=short and self._honoured)
+
+    def _behind_this(self, ask: Ask, position: int, answer: PageAnswer) -> Ask:
+        return self._unit.asked(self._ask(position), answer, lambda length: self._ask(ask.position + length))
+
+    def _behind(self, ask: Ask, answer: PageAnswer) -> int:
+        """The place behind a page."""
+        return ask.position + self._unit.of(answer.counts, ask.expected or self._size)
+
+    def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:
+        """Whether anything stands behind what should be the last page."""
+        return self._ask(self._behind(ask, answer), confirms=True)
+
+    def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
+        """Pages as long as the first one came, up to the total."""
+        total = self._total.exact(answer)
+        step = answer.counts.of(self._size)
+        if total is None or step == 0 or (step != self._size and len({*answer.counts}) > 1):
+            return None
+        self._end = end = self._first + total
+        return LaterPages(
+            range(ask.position + step, end, step),
+            lambda position: self._ask(position, expected=min(step, end - position)),
+        )
+
+    def total(self, answer: PageAnswer) -> Told | None:
+        """The total the answer tells."""
+        return self._total.total(answer)
+
+    def take_part(self, share: PageRange) -> None:
+        """Go on within a part of the questions that `rest` gave elsewhere."""
+        self._end = share.end
+        self._fixed = not share.is_last
+
+    def _grown(self) -> Ask | None:
+        """From the end as it was first told, where an answer has told of a later one."""
+        if self._fixed or not self._at_end or self._first + self._most <= self._end:
+            return None
+        self._fixed = True
+        return self._ask(self._end)
+
+    def _after_one_of_rest(self, ask: Ask, answer: PageAnswer, position: int) -> Ask | None:
+        """The rest of its own stretch when the page came short; past the total when the last page came long."""
+        assert ask.expected is not None
+        missing = ask.expected - (position - ask.position)
+        if missing > 0:
+            return replace(self._ask(position, expected=missing), before=answer)
+        if missing < 0 and ask.position + ask.expected < self._end:
+            raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
+        return None if missing == 0 else self._ask(position)
+
+    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
+        values = {self._offset_param: position}
+        if self._size is not None and self._size_param is not None:
+            inner = expected is not None and position + expected < self._end
+            # A page inside the whole must not run into the next one.
+            values[self._size_param] = min(self._size, expected) if inner and expected else self._size
+        return Ask(_texts(values), position=position, expected=expected, confirms=confirms, values=values)
+
+
+class PageNumberPaginator:
+    """`page=`. Ends by the number of pages, by the number of records, or by an empty page."""
+
+    remedy = ""
+
+    def __init__(
+        self,
+        page_param: str,
+        base_page: int,
+        *,
+        size_param: str | None,
+        page_size: int | None,
+        pages: TotalAt,
+        records: TotalAt,
+        short_page_ends: bool = False,
+    ) -> None:
+        self._short_page_ends = short_page_ends
+        self._page_param = page_param
+        self._base = base_page
+        self._size_param = size_param
+        self._size = page_size
+        self._pages = pages
+        self._records = records
+        self._unit = Unit(page_size)
+        self._first_length = 0
+        self._outstanding = 0  # questions of `rest` not answered yet
+        self._last = base_page
+        self._share: PageRange | None = None
+
+    @property
+    def param(self) -> str | None:
+        """The page number's."""
+        return self._page_param
+
+    def start(self) -> Ask:
+        """The base page."""
+        return self._ask(self._base)
+
+    def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
+        """The next number, unless this was the last page."""
+        total, pages = self._own_total(answer), self._pages.exact(answer)
+        self._unit.take(answer.counts, total)
+        length = self._unit.of(answer.counts, self._size)
+        if ask.position == self._base:
+            self._first_length = length
+        following = self._ask(ask.position + 1)
+        if ask.expected is not None:  # one of the questions of `rest`
+            return self._after_one_of_rest(total, pages)
+        if pages is not None:
+            return following if ask.position - self._base + 1 < pages else None
+        if answer.is_empty:
+            return None
+        if total is not None:
+            if self._size is None and self._unit.is_unsure(total):
+                return replace(following, confirms=self._unit.may_be_all(total))
+            return None if self._unit.may_be_all(total) else following
+        short = self._size is not None and length < self._size
+        if short and self._short_page_ends:
+            return None
+        return replace(following, confirms=short and self._first_length == self._size)
+
+    def _after_one_of_rest(self, total: int | None, pages: int | None) -> Ask | None:
+        self._outstanding -= 1
+        if pages is not None and self._share is None and pages > self._last - self._base + 1:
+            self._last += 1
+            self._outstanding += 1
+            return self._ask(self._last, expected=0)  # which asks for the one after it, if there still is one
+        # Also more records than the total mean that there may be more of them.
+        short = self._outstanding == 0 and total is not None and not self._unit.may_be_all(total)
+        if short and self._share is not None and not self._share.is_last:
+            raise PaginationError(
+                "its pages are of different lengths, so it cannot be read in parts: read it in one"
+            )
+        return self._ask(self._last + 1) if short else None
+
+    def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:  # noqa: ARG002
+        """Whether anything stands behind what should be the last page."""
+        return replace(self._ask(ask.position + 1), confirms=True)
+
+    def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
+        """Every page up to the last, where the first answer tells how many there are."""
+        pages = self._pages.exact(answer)
+        if pages is None:
+            total = self._records.exact(answer)
+            length = answer.counts.of(self._size)
+            if total is None or not length or (length != self._size and len({*answer.counts}) > 1):
+                return None
+            pages = -(-total // length)
+        self._outstanding, self._last = pages - 1, ask.position + pages - 1
+        return LaterPages(
+            range(ask.position + 1, ask.position + pages), lambda page: self._ask(page, expected=0)
+        )
+
+    def total(self, answer: PageAnswer) -> Told | None:
+        """The total the answer tells, in records and in pages."""
+        rows, pages = self._records.total(answer), self._pages.total(answer)
+        if rows is not None and pages is not None:
+            return Told(rows.rows, pages.rows, exact=rows.exact and pages.exact)
+        return rows if pages is None else Told(None, pages.rows, exact=pages.exact)
+
+    def take_part(self, share: PageRange) -> None:
+        """Go on within a part of the questions that `rest` gave elsewhere."""
+        self._share = share
+        self._last = share.end - 1
+        self._outstanding = share.questions
+        self._unit = Unit(self._size, share.received)
+
+    def _own_total(self, answer: PageAnswer) -> int | None:
+        """How many records this reading should receive: all, or those of its part."""
+        total = self._records.exact(answer)
+        if total is None or self._share is None:
+            return total
+        return total - self._share.before if self._share.is_last else self._share.records
+
+    def _ask(self, page: int, expected: int | None = None) -> Ask:
+        values = {self._page_param: page}
+        if self._size is not None and self._size_param is not None:
+            values[self._size_param] = self._size
+        return Ask(_texts(values), position=page, expected=expected, values=values)
+
+
+def _texts(values: Mapping[str, int]) -> dict[str, str]:
+    return {name: str(value) for name, value in values.items()}
+
+
+class ScanPart(Struct, frozen=True):
+    """What one reader is to read. Without a share it is the whole scan, whose first page is there already."""
+
+    first: Response | None = None
+    asks: tuple[Ask, ...] = ()
+    share: PageRange | None = None
+    of: int = 1  # how many parts there are
+
+
+def is_divisible(endpoint: spec.Endpoint) -> bool:
+    """Whether the first answer may tell all further questions, and nothing but the total ends the scan."""
+    match endpoint.paginator:
+        case spec.PageNumber() as p:
+            total_path, bound = p.total_path or p.total_rows_path, p.maximum_page
+        case spec.Offset() as p:
+            total_path, bound = p.total_path, p.maximum_offset
+        case _:
+            return False
+    return (
+        total_path is not None
+        and bound is None
+        and p.max_pages is None
+        and p.has_more_path is p.end_path is None
+    )
+
+
+#: Questions that are handed on to other processes.
+_MOST = 2**20
+
+
+class FirstPage(Struct, frozen=True):
+    """The first page of a scan: its answer, how many records that holds, and what tells them from any other page's."""
+
+    answer: Response
+    records: int
+    digest: bytes
+
+
+def divided(page: FirstPage, rest: Sequence[Ask], parts: int, total: int | None) -> list[ScanPart]:
+    """The first page and the questions after it, in at most so many parts of about as many pages: one, if they are too many to hand on."""
+    if len(rest) > _MOST:
+        return [ScanPart(page.answer)]
+    pages, length = len(rest) + 1, page.records
+    parts = max(1, min(parts, pages))
+    cuts = [number * pages // parts for number in range(parts + 1)]
+    end = rest[-1].position + (rest[-1].expected or 1)
+    shares = []
+    for start, stop in itertools.pairwise(cuts):
+        asks = tuple(rest[max(0, start - 1) : stop - 1])
+        share = PageRange(
+            questions=len(asks),
+            before=start * length,
+            records=(total or 0) - start * length if stop == pages else (stop - start) * length,
+            end=end,
+            is_last=stop == pages,
+            first=page.digest,
+            received=0 if start else length,
+        )
+        shares.append(ScanPart(None if start else page.answer, asks, share, parts))
+    return shares
