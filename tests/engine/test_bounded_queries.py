@@ -37,6 +37,13 @@ STATEMENTS: list[tuple[str, int, list[Row] | None]] = [
     ("SELECT id FROM (SELECT * FROM papers) LIMIT 5", 1, None),
     ("WITH t AS (SELECT id FROM papers) SELECT id FROM t LIMIT 5", 1, None),
     ("(SELECT id FROM papers) LIMIT 5", 1, None),
+    # What looks at no other row, whatever function it is; and what does.
+    ("SELECT count(*) FROM (SELECT id, cosh(x), random() AS r, hash(s) FROM papers LIMIT 5)", 1, [(5,)]),
+    ("WITH t AS (SELECT id, cosh(x) AS y FROM papers) SELECT * FROM t LIMIT 5", 1, None),
+    ("SELECT p.id, EXISTS (SELECT 1 FROM facts f WHERE f.id = p.id) AS e FROM papers p LIMIT 5", 1, None),
+    ("SELECT p.id < 50, NOT EXISTS (SELECT 1 FROM known f WHERE f.id = p.id) AS e FROM papers p LIMIT 5", 1, [(True, False)] * 5),
+    ("SELECT p.id < 50, EXISTS (SELECT 1 FROM papers f WHERE f.id = p.id + 50) AS e FROM papers p WHERE p.x >= 0 LIMIT 2", range(10, 12), [(True, True)] * 2),
+    ("SELECT count(*) FROM known WHERE EXISTS (SELECT cosh(x) FROM papers WHERE x > 7)", 2, [(100,)]),
     # Several who name one query: as many rows as the greediest wants, and the same for all of them.
     ("WITH t AS (SELECT id FROM papers LIMIT 10) SELECT count(*) FROM t a JOIN t b ON a.id = b.id", 1, [(10,)]),
     ("WITH t AS (SELECT id FROM papers) SELECT count(*) FROM (SELECT * FROM t LIMIT 3) a, (SELECT * FROM t LIMIT 15) b", 2, [(45,)]),

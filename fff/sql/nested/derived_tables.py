@@ -15,14 +15,14 @@ from typing import TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import has_generator, is_free, makes_rows, not_taken, parts_of, qualifier_of
+from fff.sql.binder.names import has_generator, is_free, not_taken, parts_of, qualifier_of
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
 from fff.sql.nested.repeatable import is_repeatable
 from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import has_aggregate, makes_rows
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.parameters.param_types import BigInt
