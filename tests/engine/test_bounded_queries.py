@@ -64,6 +64,8 @@ STATEMENTS: list[tuple[str, int, list[Row] | None]] = [
     ("SELECT count(*) FROM (SELECT p.id FROM papers p RIGHT JOIN known f USING (id) LIMIT 5)", range(1, 4), [(5,)]),
     ("SELECT count(*) FROM (SELECT p.id FROM papers p SEMI JOIN known f USING (id) LIMIT 5)", 1, [(5,)]),
     ("SELECT p.id, (SELECT max(fact) FROM known) AS m FROM papers p LIMIT 5", 1, None),
+    ("WITH t AS (SELECT id FROM papers) SELECT * FROM t JOIN facts USING (id) LIMIT 5", range(1, 4), None),
+    ("WITH t AS (SELECT id FROM papers LIMIT 3) SELECT * FROM t NATURAL JOIN facts", 1, None),
 ]  # fmt: skip
 
 
