@@ -60,6 +60,10 @@ STATEMENTS: list[tuple[str, int, list[Row] | None]] = [
     ("SELECT count(*) FROM known WHERE EXISTS (SELECT * FROM papers WHERE x > 7)", 2, [(100,)]),
     ("SELECT count(*) FROM known WHERE NOT EXISTS (SELECT * FROM papers)", 1, [(0,)]),
     ("SELECT count(*) FROM known k WHERE EXISTS (SELECT * FROM papers p WHERE p.id = k.id LIMIT 1)", 10, [(100,)]),
+    # Queries of WITH that nothing reads, but others of them.
+    ("WITH u AS (SELECT * FROM facts), v AS (SELECT x FROM papers), w AS (SELECT id FROM known LIMIT 3) SELECT count(*) FROM w", 0, [(3,)]),
+    ("WITH u AS (SELECT id, max(fact) FROM facts GROUP BY id), v AS (SELECT u.id, x FROM u JOIN papers USING (id)) SELECT count(*) FROM known", 0, [(100,)]),
+    ("WITH t AS (SELECT * FROM papers), u AS (SELECT x, count(*) FROM t a GROUP BY x) SELECT x * 0 FROM t LIMIT 2", 1, [(0,), (0,)]),
     # Joins under a LIMIT.
     ("SELECT count(*) FROM (SELECT p.id FROM papers p RIGHT JOIN known f USING (id) LIMIT 5)", range(1, 4), [(5,)]),
     ("SELECT count(*) FROM (SELECT p.id FROM papers p SEMI JOIN known f USING (id) LIMIT 5)", 1, [(5,)]),
