@@ -37,6 +37,13 @@ STATEMENTS: list[tuple[str, int, list[Row] | None]] = [
     ("SELECT id FROM (SELECT * FROM papers) LIMIT 5", 1, None),
     ("WITH t AS (SELECT id FROM papers) SELECT id FROM t LIMIT 5", 1, None),
     ("(SELECT id FROM papers) LIMIT 5", 1, None),
+    # What looks at no other row, whatever function it is; and what does.
+    ("SELECT count(*) FROM (SELECT id, cosh(x), random() AS r, hash(s) FROM papers LIMIT 5)", 1, [(5,)]),
+    ("WITH t AS (SELECT id, cosh(x) AS y FROM papers) SELECT * FROM t LIMIT 5", 1, None),
+    ("SELECT p.id, EXISTS (SELECT 1 FROM facts f WHERE f.id = p.id) AS e FROM papers p LIMIT 5", 1, None),
+    ("SELECT p.id < 50, NOT EXISTS (SELECT 1 FROM known f WHERE f.id = p.id) AS e FROM papers p LIMIT 5", 1, [(True, False)] * 5),
+    ("SELECT p.id < 50, EXISTS (SELECT 1 FROM papers f WHERE f.id = p.id + 50) AS e FROM papers p WHERE p.x >= 0 LIMIT 2", range(10, 12), [(True, True)] * 2),
+    ("SELECT count(*) FROM known WHERE EXISTS (SELECT cosh(x) FROM papers WHERE x > 7)", 2, [(100,)]),
     # Several who name one query: as many rows as the greediest wants, and the same for all of them.
     ("WITH t AS (SELECT id FROM papers LIMIT 10) SELECT count(*) FROM t a JOIN t b ON a.id = b.id", 1, [(10,)]),
     ("WITH t AS (SELECT id FROM papers) SELECT count(*) FROM (SELECT * FROM t LIMIT 3) a, (SELECT * FROM t LIMIT 15) b", 2, [(45,)]),
@@ -53,10 +60,16 @@ STATEMENTS: list[tuple[str, int, list[Row] | None]] = [
     ("SELECT count(*) FROM known WHERE EXISTS (SELECT * FROM papers WHERE x > 7)", 2, [(100,)]),
     ("SELECT count(*) FROM known WHERE NOT EXISTS (SELECT * FROM papers)", 1, [(0,)]),
     ("SELECT count(*) FROM known k WHERE EXISTS (SELECT * FROM papers p WHERE p.id = k.id LIMIT 1)", 10, [(100,)]),
+    # Queries of WITH that nothing reads, but others of them.
+    ("WITH u AS (SELECT * FROM facts), v AS (SELECT x FROM papers), w AS (SELECT id FROM known LIMIT 3) SELECT count(*) FROM w", 0, [(3,)]),
+    ("WITH u AS (SELECT id, max(fact) FROM facts GROUP BY id), v AS (SELECT u.id, x FROM u JOIN papers USING (id)) SELECT count(*) FROM known", 0, [(100,)]),
+    ("WITH t AS (SELECT * FROM papers), u AS (SELECT x, count(*) FROM t a GROUP BY x) SELECT x * 0 FROM t LIMIT 2", 1, [(0,), (0,)]),
     # Joins under a LIMIT.
     ("SELECT count(*) FROM (SELECT p.id FROM papers p RIGHT JOIN known f USING (id) LIMIT 5)", range(1, 4), [(5,)]),
     ("SELECT count(*) FROM (SELECT p.id FROM papers p SEMI JOIN known f USING (id) LIMIT 5)", 1, [(5,)]),
     ("SELECT p.id, (SELECT max(fact) FROM known) AS m FROM papers p LIMIT 5", 1, None),
+    ("WITH t AS (SELECT id FROM papers) SELECT * FROM t JOIN facts USING (id) LIMIT 5", range(1, 4), None),
+    ("WITH t AS (SELECT id FROM papers LIMIT 3) SELECT * FROM t NATURAL JOIN facts", 1, None),
 ]  # fmt: skip
 
 

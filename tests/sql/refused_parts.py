@@ -4,6 +4,17 @@ from __future__ import annotations
 
 #: Statements, and what is underlined in them.
 REFUSED = [
+    *(
+        (f"SELECT {one} FROM t", "count")
+        for one in (
+            "count(t.*)",
+            "1 + count(DISTINCT t.*)",
+            "count(t.*) OVER ()",
+            "count(t.*) FILTER (WHERE k > 1)",
+        )
+    ),
+    ("WITH q AS (SELECT * FROM n) SELECT s, count(q.*) FROM q, t GROUP BY s HAVING max(k) > 1", "count"),
+    ("SELECT s FROM t GROUP BY s HAVING count(t.*) > 1", "count"),
     ("SELECT array_contains(arr, '1') FROM n", "'1'"),
     ("SELECT array_contains(map_keys(m), 1) FROM n", "1"),
     ("SELECT array_append(arr, t.dt) FROM n, t", "t.dt"),
@@ -132,6 +143,8 @@ REFUSED = [
     ("SELECT q.z FROM t, LATERAL upper(t.s) AS q(z)", "upper"),
 ]
 TAKEN = [
+    "SELECT count(*), count(DISTINCT *), count(t.k, t.s), count(u.*, t.*), count(1, t.*), count(t.* EXCEPT (id)), count(struct(t.*)) FROM t, u",
+    "SELECT count(st.*) FROM n",
     "SELECT decode(X'00', 'utf-8'), decode(id, 1, 'a', 'b'), decode(k, 1, 'a', 2, 'b', 'c'), uniform(1, 10, 0) FROM t",
     "SELECT try_subtract(dt, INTERVAL 1 DAY), try_divide(INTERVAL 2 DAY, 2), to_number(s, '999'), mask(s, 'X') FROM t",
     "SELECT sequence(dt, dt, INTERVAL 1 DAY), sequence(id, k), sequence(id, k, 2), to_number(s, '999') FROM t",

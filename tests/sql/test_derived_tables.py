@@ -41,6 +41,14 @@ MERGED = {
         "SELECT u.i AS i, (q.i % 2) AS z FROM u, w.r AS q WHERE (q.i = u.i AND q.b) AND ( (q.i % 2) > 0)",
     "SELECT u.i, q.l FROM u LEFT JOIN LATERAL (SELECT l FROM r WHERE r.i = u.i) q ON q.l > 0":
         "SELECT u.i AS i, q.l AS l FROM u LEFT JOIN w.r AS q ON (q.i = u.i) AND ( q.l > 0)",
+    "WITH a AS (SELECT l, i FROM r WHERE b) SELECT *, a.*, u.* FROM u JOIN a USING (i) WHERE l > 0 LIMIT 9":
+        "SELECT u.i AS i, u.s AS s, u.a AS a, a.l AS l, a.i AS i, a.l AS l, u.i AS i, u.s AS s, u.a AS a FROM u JOIN w.r AS a USING (i) WHERE (a.b) AND ( a.l > 0) LIMIT 9",
+    "WITH a AS (SELECT i, l, s FROM r) SELECT * FROM a JOIN u x USING (s) LEFT JOIN u USING (i) LEFT SEMI JOIN r y USING (l)":
+        "SELECT a.l AS l, a.i AS i, a.s AS s, x.i AS i, x.a AS a, u.s AS s, u.a AS a FROM w.r AS a JOIN u x USING (s) LEFT JOIN u USING (i) LEFT SEMI JOIN r y USING (l)",
+    "WITH a AS (SELECT * FROM r) SELECT *, l AS m FROM u NATURAL JOIN a":
+        "SELECT u.i AS i, u.s AS s, u.a AS a, a.l AS l, a.t AS t, a.d AS d, a.f AS f, a.m AS m, a.b AS b, a.dt AS dt, a.l AS m FROM u NATURAL JOIN w.r AS a",
+    "SELECT q.l, q.i, v.s FROM (SELECT * FROM r JOIN (SELECT i, a FROM u) p USING (i)) q JOIN u v ON v.i = q.i":
+        "SELECT `r #2`.l AS l, `r #2`.i AS i, v.s AS s FROM w.r AS `r #2` JOIN w.u AS `p #2` USING (i) JOIN u v ON v.i = `r #2`.i",
     "SELECT i FROM (SELECT i FROM r) a UNION ALL SELECT j FROM (SELECT i AS j FROM u) b":
         "SELECT a.i AS i FROM w.r AS a UNION ALL SELECT b.i AS j FROM w.u AS b",
 }  # fmt: skip

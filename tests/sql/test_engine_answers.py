@@ -39,6 +39,9 @@ ALONE = [
     "SELECT map(1, u.s) AS m, aggregate(u.a, r.i, (x, y) -> x + y) AS n, (u.i, r.l) AS both FROM r, u WHERE r.i = u.i",
     "SELECT i + l || s, s || i * 2 || s, i & l | 1, (i || l) + 0, (i | l) & 1 FROM r WHERE i BETWEEN 0 AND 9 AND l BETWEEN 0 AND 9",
     "SELECT array(i) AS x FROM u UNION ALL SELECT array(l) FROM r",
+    "(SELECT i, s FROM r)", "((SELECT l + 1, 's' FROM r))", "(TABLE u)", "((SELECT i FROM r) UNION (SELECT i FROM u))", "(FROM r |> WHERE b |> SELECT i)",
+    "(SELECT i FROM r) LIMIT 2", "((SELECT i FROM r) LIMIT 2);", "(SELECT i FROM r LIMIT 4) LIMIT 3 OFFSET 1", "(WITH q AS (SELECT i FROM r) SELECT * FROM q)",
+    "WITH q AS (SELECT i AS n FROM r) (SELECT * FROM q) LIMIT 3", "(SELECT i FROM r UNION ALL SELECT i FROM u)LIMIT 7 OFFSET 3",
 ]  # fmt: skip
 
 #: Left to Spark, though much like those above.
@@ -54,6 +57,7 @@ NOT_ALONE = [
     "SELECT uuid()",
     "SELECT DISTINCT NULL AS x",
     "(SELECT i FROM r ORDER BY i LIMIT 1) UNION ALL SELECT i FROM u",
+    "(SELECT i FROM r ORDER BY i) LIMIT 1", "(SELECT i FROM r) ORDER BY i",
 ]  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import planner_fakes
@@ -12,7 +14,11 @@ import pytest
 from fff.errors import QueryError, SparkError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
+from fff.sql.syntax.aggregates import is_row_wise
+from fff.sql.syntax.function_arities import ARITIES, WINDOWLESS
+from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
+from fff.sql.syntax.statement import Node
 
 CATALOG = planner_fakes.catalog(
     planner_fakes.table("w.r", "x string, v int, y int, st struct<k:int>, a array<int>", scans=1),
@@ -54,6 +60,20 @@ REFUSED = [
     ("SELECT sum(abs(v, 2)) FROM r", "abs"),
     ("SELECT r.x FROM r JOIN s ON ifnull(r.x) = s.x", "ifnull"),
 ]
+
+#: Of functions that no window takes, those that may give more or fewer than one value for a row.
+OF_SEVERAL = {"grouping", "grouping_id", "session_window"}
+#: No functions of a select list, or refused without OVER.
+NOT_LISTED = {
+    "collations",
+    "python_worker_logs",
+    "range",
+    "sql_keywords",
+    "counter_diff",
+    "row_number",
+    "lag",
+    "lead",
+}
 
 ACCEPTED = [
     "SELECT count(*), max(v) + 1 FROM r", "SELECT x, count(*) FROM r GROUP BY x", "SELECT upper(x), count(*) FROM r GROUP BY x",
@@ -132,3 +152,54 @@ def _refusal(sql: str) -> str | None:
         words = (" takes ", "neither grouped by", "window function", "aggregate cannot", "needs an order")
         return error.message if any(word in error.message for word in words) else None
     return None
+
+
+def calls() -> Iterator[tuple[str, Node]]:
+    """Each of Spark's functions, with every number of arguments that it takes."""
+    arities = dict(one.split(":") for one in ARITIES.split())
+    for name in SPARK_FUNCTIONS - NOT_LISTED:
+        for count in (int(one.rstrip("+")) for one in arities.get(name, "0,1,2,3").split(",")):
+            with suppress(QueryError):
+                yield (
+                    name,
+                    parse_statement(f"SELECT {name}({', '.join('abcdefgh'[:count])}) AS q").tree.expressions[
+                        0
+                    ],
+                )
+
+
+def test_what_no_window_takes_gives_one_value_for_each_row() -> None:
+    several = {name for name, item in calls() if not is_row_wise(item)}
+    assert several & set(WINDOWLESS.split()) == OF_SEVERAL
+    assert {"window", "any_value", "explode", "stack", "json_tuple", "listagg", "hll_union_agg"} <= several
+    assert {name for name, item in calls() if is_row_wise(item)}.isdisjoint(several)
+
+
+@pytest.mark.parametrize(
+    ("item", "limited"),
+    [
+        *((f"sinh(v), {one}", True) for one in ("rand()", "EXISTS (SELECT 1 FROM s WHERE s.x = r.x)", "from_json(x, 'a INT').a")),
+        *((one, False) for one in ("any_value(v, true)", "window(x, '1 hour')", "explode(a)", "max(v) OVER ()", "default.mine(v)")),
+    ],
+)  # fmt: skip
+def test_a_limit_ends_the_scan_where_each_row_gives_one(item: str, limited: bool) -> None:
+    plan = next(block.plan for block in prepare(f"SELECT {item} FROM r LIMIT 2", CATALOG).blocks)
+    assert (plan.limit == 2) is limited
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_says_of_the_same_functions_that_they_are_of_several_rows(spark: SparkEngine) -> None:
+    spark.wait()
+    assert spark._session is not None
+    session = spark._session.spark
+    known, name_of = (
+        session._jsparkSession.sessionState().catalog(),
+        session._jvm.org.apache.spark.sql.catalyst,
+    )
+    groups = {"agg_funcs", "generator_funcs", "window_funcs"}
+    for name, item in calls():
+        if name == "case":
+            continue
+        group = known.lookupFunctionInfo(name_of.FunctionIdentifier(name)).getGroup()
+        assert not (is_row_wise(item) and group in groups), name

@@ -31,6 +31,10 @@ MOVED = {
     "SELECT max(i) FROM (SELECT * FROM (SELECT i, s FROM r) p) q WHERE s LIKE 'a%'": "FROM r WHERE (r.s LIKE 'a%')",
     "SELECT count(*) FROM u LEFT JOIN (SELECT i FROM r) q ON q.i = u.i WHERE q.i > 0": "FROM r WHERE (r.i > 0)",
     "SELECT i, count(*) FROM r GROUP BY i HAVING i = 1 AND count(*) > 0": "FROM r WHERE (r.i = 1) GROUP BY i",
+    "SELECT i, count(*), rank() OVER (ORDER BY count(*)) FROM r GROUP BY i HAVING i = 1": "FROM r WHERE (r.i = 1) GROUP BY i",
+    "SELECT i, rank() OVER (PARTITION BY s, i ORDER BY l) AS rn FROM r QUALIFY i = 1 AND rn < 3": "FROM r WHERE (r.i = 1) QUALIFY",
+    "SELECT l FROM r WHERE b QUALIFY count(*) OVER w > 0 AND r.i IN (0, 1) WINDOW w AS (PARTITION BY i)": "WHERE ( b) AND (r.i IN (0, 1)) QUALIFY",
+    "SELECT i, s, sum(count(*)) OVER (PARTITION BY s) AS n FROM r GROUP BY i, s QUALIFY s = 'a' AND i = 1": "FROM r WHERE (r.s = 'a') GROUP BY i, s",
 }  # fmt: skip
 
 #: Where fewer rows inside would be other ones, or the condition another.
@@ -41,6 +45,8 @@ APART = [
     "SELECT i FROM (SELECT i, s FROM r GROUP BY ROLLUP (i, s)) q WHERE i = 1", "SELECT count(*) FROM u LEFT JOIN (SELECT i FROM r) q ON q.i = u.i WHERE q.i IS NULL",
     "WITH q AS (SELECT i FROM r) SELECT a.i FROM q a LEFT JOIN q b ON a.i = b.i WHERE a.i = 1 ORDER BY 1", "SELECT i FROM (SELECT i % 5 AS i FROM r) q WHERE i = 1 ORDER BY 1",
     "SELECT i FROM (SELECT i FROM u UNION SELECT l FROM r) q WHERE i = 1", "SELECT i AS l, count(*) FROM r GROUP BY i HAVING l = 1",
+    "SELECT i, rank() OVER (ORDER BY l) AS rn FROM r QUALIFY i = 1", "SELECT l, rank() OVER (PARTITION BY i ORDER BY l), max(l) OVER () FROM r QUALIFY i = 1",
+    "SELECT rank() OVER w, max(l) OVER (PARTITION BY i) FROM r QUALIFY i = 1 WINDOW w AS (PARTITION BY s ORDER BY l)",
     "SELECT count(*) FROM r HAVING count(*) > 1", "SELECT i FROM (SELECT i FROM r) q WHERE length(i) = 1 ORDER BY i",
 ]  # fmt: skip
 
@@ -71,6 +77,8 @@ def test_it_is_not_said_where_that_would_change_the_answer(sql: str) -> None:
         "SELECT n, row_number() OVER (ORDER BY n) FROM (SELECT k, n FROM v) q WHERE k = 2",
         "SELECT * FROM (SELECT * FROM v UNION ALL SELECT * FROM v) q WHERE k = 2 ORDER BY n",
         "SELECT k, count(*) FROM v GROUP BY k HAVING k = 2",
+        "SELECT k, row_number() OVER (PARTITION BY k ORDER BY n) rn FROM v QUALIFY k = 2",
+        "SELECT max(n) FROM (SELECT k, n FROM v QUALIFY rank() OVER (PARTITION BY k ORDER BY n) = 1 AND k = 2) q",
     ],
 )
 def test_keys_are_bound_by_what_is_said_outside(sql: str) -> None:

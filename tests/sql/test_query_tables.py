@@ -38,7 +38,7 @@ ALONE = {
     "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE i > 1) AND NOT EXISTS (SELECT i, a FROM u WHERE i > 99)": 3,
     "SELECT i, s FROM r WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.i <=> r.i) AND EXISTS (SELECT * FROM u WHERE u.i < r.l)": 1,
     "SELECT l FROM r WHERE (s, i) IN (SELECT upper(s), i FROM u WHERE i > 0)": 2,
-    "SELECT * FROM (SELECT * FROM (SELECT i, l FROM r WHERE b) WHERE l > 0) JOIN u USING (i)": 2,
+    "SELECT * FROM (SELECT * FROM (SELECT i, l FROM r WHERE b) WHERE l > 0) JOIN u USING (i)": 1,
 }  # fmt: skip
 #: Of these Spark groups and orders, and joins nothing: it reads the rows of one block.
 ABOVE = [

@@ -232,14 +232,16 @@ def passing(query: Query, position: int) -> Iterator[tuple[SelectScope, Source, 
             continue
         outputs = scope.outputs
         passed = outputs[position].passed if outputs is not None else None
-        if passed is not None and _divides(scope, passed):
+        if passed is not None and divides(scope, passed):
             yield scope, *passed
 
 
-def _divides(scope: SelectScope, column: tuple[Source, int]) -> bool:
+def divides(scope: SelectScope, column: tuple[Source, int]) -> bool:
     """Whether every window of a SELECT looks at rows of one value of a column alone."""
     windows = (one for one in own_nodes(scope.node) if isinstance(one, exp.Window))
     for window in windows:
+        if window.args.get("alias"):
+            continue  # of the name of one in WINDOW
         parts = (plain(part, scope) for part in window.args.get("partition_by") or ())
         if not any(part is not None and part.columns == (column,) for part in parts):
             return False

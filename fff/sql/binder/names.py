@@ -16,14 +16,13 @@ from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
 from fff.errors import Span
 from fff.schema import Field
+from fff.sql.syntax.aggregates import makes_rows
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, qualified
 from fff.structs import Struct
 
 _PLAIN_NAME = re.compile(r"[a-z_]\w*")
 #: Casts written as calls that the parser does not know as such; a column that is cast keeps its name.
 _CASTS = frozenset({"bigint", "binary", "decimal", "smallint", "tinyint"})
-#: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
-_GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
 #: What stands before the name of a file, and what is piped in.
 _FILES = frozenset({"csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel", "local", "stdin"})
 _FILES_HINT = (
@@ -190,13 +189,6 @@ def _elsewhere(catalog: Catalog) -> str:
 def is_call(table: Table | None, alias: str) -> bool:
     """Whether a function's table was put into FROM for a call: its alias is then the text of the call."""
     return table is not None and table.function and "(" in alias
-
-
-def makes_rows(node: Node) -> bool:
-    """Whether a function makes rows of a value, as `explode` does."""
-    return isinstance(node, exp.UDTF) or (
-        isinstance(node, exp.Anonymous) and node.name.lower() in _GENERATORS
-    )
 
 
 def has_generator(node: Node) -> bool:

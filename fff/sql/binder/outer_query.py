@@ -28,7 +28,6 @@ from fff.sql.syntax.aggregates import (
     BUILT_IN_NAMES,
     counts_rows,
     groups_by_sets,
-    has_aggregate,
     is_aggregated,
     is_row_wise,
 )
@@ -252,7 +251,7 @@ def _aliases(block: SourceBlock, items: Sequence[Node]) -> frozenset[str]:
 def is_row_for_row(select: Node) -> bool:
     """Whether a SELECT certainly gives one row for each row of FROM that passes WHERE, LIMIT aside."""
     clauses = [name for name in _CLAUSES if select.args.get(name)]
-    return not clauses and all(is_row_wise(item) and not has_aggregate(item) for item in select.expressions)
+    return not clauses and all(map(is_row_wise, select.expressions))
 
 
 def result_columns(block: SourceBlock, name: str) -> set[Column | None]:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from fff.catalog import Catalog, Table
 from fff.dataflow.plan.plan import JoinKind
 from fff.errors import Span
-from fff.sql.binder.names import is_call, is_cast, is_generated, is_made, made_names, parts_of
+from fff.sql.binder.names import is_call, is_cast, is_generated, is_made, made_names, parts_of, qualifier_of
 from fff.sql.binder.regions import Region
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp, keyword
@@ -418,19 +418,65 @@ def _own_name(item: Node, scope: SelectScope) -> str:
 def _starred(scope: SelectScope, star: Node) -> list[Output] | None:
     """What a star stands for; None where its order or its columns cannot be told."""
     bare = star.this if isinstance(star, exp.Column) else star
-    if arg(bare, "except") or arg(bare, "replace") or scope.merged:
-        return None
-    sources = [source for source in scope.sources if not source.hidden and not source.called]
-    if isinstance(star, exp.Column):
-        qualifier = [part.name.lower() for part in parts_of(star)[:-1]]
-        sources = [source for source in sources if source.answers_to(qualifier)]
-    if not sources or any(source.names is None for source in sources):
+    if arg(bare, "except") or arg(bare, "replace"):
         return None
     return [
-        Output(name, origins_of(source, index), (source, index))
-        for source in sources
-        for index, name in enumerate(source.names or ())
+        Output((source.names or ())[index], origins_of(source, index), (source, index))
+        for source, index in starred(scope, star) or ()
+    ] or None
+
+
+def starred(scope: SelectScope, star: Node) -> list[tuple[Source, int]] | None:
+    """The columns that a star stands for, in Spark's order, EXCEPT apart; None where they cannot be told."""
+    qualifier = qualifier_of(star)
+    sources = [
+        source
+        for source in scope.sources
+        if not (source.hidden or source.called) and (not qualifier or source.answers_to(qualifier))
     ]
+    if not scope.merged:
+        known = None not in [source.names for source in sources]
+        return [(one, at) for one in sources for at in range(len(one.names or ()))] if known else None
+    joined = None if scope.blurred else _joined_columns(scope)
+    if joined is None:
+        return None
+    output, left_out = joined
+    return [one for one in ([*left_out, *output] if qualifier else output) if one[0] in sources]
+
+
+_Columns: TypeAlias = list[tuple[Source, int]]
+
+
+def _joined_columns(scope: SelectScope) -> tuple[_Columns, _Columns] | None:
+    """What `*` means behind FROM, the columns that USING and NATURAL compare first, once; and those that it leaves out of these."""
+    sides: dict[Source, tuple[_Columns, _Columns]] = {}
+    for source in scope.sources:
+        if source.names is None:
+            return None
+        sides[source] = [] if source.called else [(source, at) for at in range(len(source.names))], []
+
+    def name_of(column: tuple[Source, int]) -> str:
+        return (column[0].names or ())[column[1]].lower()
+
+    for join in scope.joins:
+        (left, before), (right, behind) = sides[join.left[0]], sides[join.right[0]]
+        theirs = {name_of(one): one for one in reversed(right)}
+        names = [name.name.lower() for name in join.node.args.get("using") or ()]
+        if keyword(join.node, "method") == "NATURAL":
+            names = [name for name in map(name_of, left) if name in theirs]
+        keys = [next((one for one in left if name_of(one) == name), None) for name in names]
+        twins = [theirs.get(name) for name in names]
+        if None in keys or None in twins:
+            return None
+        first = [one for one in keys if one is not None]
+        left_out = [one for one in twins if one is not None]
+        rest = [one for one in (*left, *right) if one not in first and one not in left_out]
+        made = [*first, *rest], [*left_out, *before, *behind]
+        if keyword(join.node, "kind") in {"SEMI", "ANTI"}:
+            made = [one for one in made[0] if one in left], before
+        sides |= dict.fromkeys((*join.left, *join.right), made)
+    visible = {id(sides[one]): sides[one] for one in scope.sources if not one.hidden}.values()
+    return [one for output, _ in visible for one in output], [one for _, hidden in visible for one in hidden]
 
 
 def origins_of(source: Source, index: int) -> tuple[tuple[Source, int], ...] | None:

@@ -94,6 +94,11 @@ class SelectText(Struct, frozen=True):
         """The conjuncts of HAVING."""
         return self._conjuncts("having")
 
+    @property
+    def qualify(self) -> list[Condition]:
+        """The conjuncts of QUALIFY."""
+        return self._conjuncts("qualify")
+
     def _conjuncts(self, name: str) -> list[Condition]:
         for number, (known, first) in enumerate(self.clauses):
             if known == name:

@@ -4,7 +4,7 @@ In: the text of a statement, the tables of the catalog.
 Out: the text with names in the places of queries, and those queries planned.
 
     column_types     The types of what queries in FROM make
-    copied_queries   Queries of WITH, written out at each place that names them
+    copied_queries   Queries of WITH, written out at each place that names them, and those that none names
     derived_tables   Queries in FROM that only choose rows and columns, merged into the SELECT around them
     key_columns      Keys that a scanned table computes, as columns of a query over it
     lateral_aliases  Names that a select list gives and uses, as what they stand for

@@ -4,15 +4,25 @@
     SELECT x.n, y.n FROM t JOIN (SELECT k, n FROM v) AS x ON x.k = t.a JOIN (SELECT k, n FROM v) AS y ON y.k = t.b
 
 The keys of one place are not those of another. Only what has the same rows each time that it is run is written out.
+
+Those that no place names are checked, as in Spark, and nothing is read for them: what the engine would answer is certainly
+right, and left out; of others Spark is asked, over tables without rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import count
 
+import pyarrow as pa
+
+from fff.catalog import ScanMethod, Table
+from fff.errors import QueryError
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.scopes import Query, QueryTree, SelectScope, Source
-from fff.sql.nested.query_tables import brackets_of
+from fff.sql.binder.select_text import table_edits
+from fff.sql.nested.query_tables import Plan, brackets_of, with_of
 from fff.sql.nested.repeatable import is_repeatable
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, filled, identifier_span, quote
@@ -34,6 +44,83 @@ def with_copies(text: Rewritten) -> Rewritten | None:
             break
         text = changed = text.edited(edits)
     return changed
+
+
+def without_unread(text: Rewritten, plan: Plan) -> Rewritten | None:
+    """The text without what is read for queries of WITH that nothing reads; None where there are none. Raises QueryError."""
+    kinds = {token.token_type for token in text.statement.tokens}
+    if TokenType.WITH not in kinds or TokenType.PIPE_GT in kinds:  # whose queries are of the parser's making
+        return None
+    changed = _emptied(text)
+    tried = set[str]()
+    while True:
+        text = changed or text
+        queries = [one for one in _unread(text.tree) if not one.references and _name(one) not in tried]
+        if not queries:
+            return changed
+        tried.add(_name(queries[0]))
+        gone = _left_out(text, queries[0], plan)
+        if gone is not None:
+            changed, tried = text.edited([gone]), set()
+
+
+def _left_out(text: Rewritten, query: Query, plan: Plan) -> Edit | None:
+    """Takes a query out that Spark would certainly not refuse: the engine would answer it. None for any other."""
+    cte, with_, place = query.node.parent, with_of(text.tree, query), brackets_of(text.statement, query)
+    if cte is None or cte.parent is None or with_ is None or place is None:
+        return None
+    with suppress(QueryError):  # told of where it is
+        if plan(with_ + text.statement.text(place[0] + 1, place[1]), text.catalog).result is not None:
+            ctes = cte.parent.expressions
+            at = next(at for at, one in enumerate(ctes) if one is cte)
+            return _definition(text.statement, ctes, at)
+    return None
+
+
+def _name(query: Query) -> str:
+    return query.node.parent.alias.lower() if query.node.parent is not None else ""
+
+
+def _unread(tree: QueryTree) -> list[Query]:
+    """The queries of WITH that nothing names but others of them, the last first."""
+    ctes = [
+        one for one in reversed(tree.queries) if isinstance(one.node.parent, exp.CTE) and not one.recursive
+    ]
+    unread: list[Query] = []
+    while True:
+        inside = _nodes(unread)
+        named = [one.query for one in tree.sources if id(one.scope.node) in inside]
+        more = [one for one in ctes if one not in unread and named.count(one) == one.references]
+        if not more:
+            return unread
+        unread += more
+
+
+def _nodes(queries: Sequence[Query]) -> set[int]:
+    return {id(node) for query in queries for node in query.node.walk()}
+
+
+def _emptied(text: Rewritten) -> Rewritten | None:
+    """The text with tables without rows, and no rows of other queries, in those that nothing reads."""
+    tree, edits, tables = text.tree, list[Edit](), list[Table]()
+    inside = _nodes(_unread(tree))
+    names = (f"unread_{number}" for number in count(1))
+    free = (one for one in names if one not in text.sql.lower() and not text.catalog.find([one]))
+    for source in tree.sources:
+        table, query = source.table, source.query
+        if id(source.scope.node) not in inside:
+            continue
+        if table is not None and table.source:
+            rows = pa.schema([(one.name, one.arrow) for one in table.columns]).empty_table()
+            name = next(free)
+            tables.append(Table("", name, table.columns, scans=(ScanMethod(f"{name}.scan", rows),)))
+            edits += table_edits(tree, source, name)
+            continue
+        read = query is not None and isinstance(source.node, exp.Table) and id(query.node) not in inside
+        if read and not source.scope.node.args.get("limit"):
+            none = f"(SELECT * FROM {quote(source.node.name)} LIMIT 0)"  # noqa: S608 - the statement's own text
+            edits += filter(None, [_named(source, none)])
+    return text.edited(edits).beside(tables) if edits else None
 
 
 def _edits(tree: QueryTree) -> list[Edit]:

@@ -15,14 +15,14 @@ from typing import TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import has_generator, is_free, makes_rows, not_taken, parts_of, qualifier_of
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.names import has_generator, is_free, not_taken, parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, starred
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
 from fff.sql.nested.repeatable import is_repeatable
 from fff.sql.scalars.naming.names import spark_name
 from fff.sql.scalars.typed import LeftToSparkError
-from fff.sql.syntax.aggregates import has_aggregate
+from fff.sql.syntax.aggregates import has_aggregate, makes_rows
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.parameters.param_types import BigInt
@@ -144,7 +144,7 @@ class _Merge(Struct, frozen=True):
         must(len(query.branches) == 1 and source.names is not None)
         inner = query.branches[0]
         must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
-        must(not (inner.inner or inner.merged))
+        must(not inner.inner)
         must(inner.flat and inner.sources)
         must(not any(map(has_generator, inner.node.expressions)))
         # What looks at several rows must not see those alone that the SELECT around it takes.
@@ -153,12 +153,14 @@ class _Merge(Struct, frozen=True):
         must(all(is_repeatable(one) for one in choosing if one is not None))
         must(inner.outer is None or (isinstance(source.node, exp.Lateral) and inner.outer is scope))
         must(not filled(inner.node) - _INNER and not filled(scope.node) - _OUTER)
-        must(not any(arg(one, "method") or arg(one, "side") in ("RIGHT", "FULL") for one in joins))
+        must(not any(arg(one, "side") in ("RIGHT", "FULL") for one in joins))
+        # NATURAL compares all columns of one name: no others may come in.
+        alike = len(inner.sources) == 1 and inner.sources[0].names == source.names
+        must(alike or not any(arg(one, "method") for one in joins))
         must(all(one.table and one.span and not (one.renamed or one.sealed) for one in inner.sources))
         first = source is scope.sources[0]
-        commas = any(
-            not one.args.get("on") and not one.args.get("kind") for one in inner.node.args.get("joins") or ()
-        )
+        told = ("on", "using", "method", "kind")
+        commas = any(not any(arg(one, name) for name in told) for one in inner.node.args.get("joins") or ())
         must(len(inner.sources) == 1 or (first and (not commas or len(scope.sources) == 1)))
         aliases = _aliases(tree, scope, source, inner)
         changes = tuple(_changes(tree, inner, aliases))  # a lateral one names tables of both
@@ -263,20 +265,16 @@ class _Merge(Struct, frozen=True):
             bare = node.this if isinstance(node, exp.Column) else node
             if isinstance(bare, exp.Star):
                 stars -= 1
-                must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
+                must(not (arg(bare, "except") or arg(bare, "replace")))
                 yield edit(span, ", ".join(self._starred(node)))
             elif not (isinstance(node, exp.Alias | exp.Aliases) or makes_rows(node)):  # which have names
                 yield titled(self.tree.statement, self.scope, node, span)
         must(not stars)  # count(*) and the like
 
     def _starred(self, star: Node) -> Iterator[str]:
-        qualifier = qualifier_of(star)
-        sources = [one for one in self.scope.sources if not (one.hidden or one.called)]
-        for source in sources:
-            if not qualifier or source.answers_to(qualifier):
-                names = [name for name, _ in self.values] if source is self.source else source.names
-                for index, name in enumerate(_there(names)):
-                    yield f"{self._value(source, index)} AS {quote(name)}"
+        for source, index in _there(starred(self.scope, star)):
+            names = [name for name, _ in self.values] if source is self.source else source.names
+            yield f"{self._value(source, index)} AS {quote(_there(names)[index])}"
 
 
 def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> Edit:

@@ -3,7 +3,7 @@
     SELECT v + 1 AS z, z * 2 AS y FROM r        SELECT v + 1 AS z, (v + 1) * 2 AS y FROM r
 
 A column of the tables in FROM comes before such a name, as in Spark. What a name stands for is computed for each use, so that it
-has to be the same each time: operators and a few plain functions, of columns: Spark gives constants types of their own.
+has to be the same each time, and of columns: Spark gives constants types of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import parts_of
 from fff.sql.binder.scopes import Found, SelectScope, resolve
 from fff.sql.binder.select_text import SelectText
+from fff.sql.nested.repeatable import is_repeatable
 from fff.sql.syntax.aggregates import is_aggregated, is_row_wise
 from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, identifier_span
@@ -69,7 +70,7 @@ def _is_use(node: Node, scope: SelectScope, values: dict[str, Span]) -> bool:
 def _value(statement: Statement, item: Node, span: Span) -> Span | None:
     """What stands before the name of an entry, and the AS that may be there."""
     alias = identifier_span(item.args["alias"]) if isinstance(item, exp.Alias) else None
-    if alias is None or not is_row_wise(item) or item.find(exp.Query):
+    if alias is None or not (is_row_wise(item) and is_repeatable(item)) or item.find(exp.Query):
         return None
     end = statement.token_at(alias.start)
     end -= statement.tokens[end - 1].token_type is TokenType.ALIAS

@@ -14,10 +14,11 @@ from contextlib import suppress
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import Scope, is_free, makes_rows, parts_of
+from fff.sql.binder.names import Scope, is_free, parts_of
 from fff.sql.binder.scopes import Found, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import split
+from fff.sql.syntax.aggregates import makes_rows
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, Statement, Token, TokenType, exp, identifier_span, qualified, quote
 from fff.structs import Struct

@@ -6,6 +6,7 @@
     SELECT k, count(*) FROM v GROUP BY k HAVING k = 2
     SELECT k, count(*) FROM v WHERE (v.k = 2) GROUP BY k HAVING k = 2
 
+So is what QUALIFY says of a column by which every window of a SELECT is parted.
 So they bind keys, and sources are asked with them, whatever Spark does with the rows. Only comparisons with constants are
 said twice: they cost little.
 """
@@ -17,12 +18,12 @@ from contextlib import suppress
 
 from fff.errors import QueryError
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.analysis.semi_joins import passing, plain, rejects_null
+from fff.sql.analysis.semi_joins import divides, passing, plain, rejects_null
 from fff.sql.binder.names import reference_span
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.binder.spj_block import Condition
-from fff.sql.syntax.aggregates import grouped_by, groups_by_sets
+from fff.sql.syntax.aggregates import grouped_by, groups_by_sets, is_aggregated
 from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.statement import Node, Statement, exp, quote
 
@@ -72,10 +73,11 @@ def _moved(tree: QueryTree, scope: SelectScope) -> Iterator[tuple[SelectScope, s
             if column.source in place.exact or lost:
                 for inside, source, index in _targets(column):
                     yield inside, _said(tree.statement, condition, source, index)
-        keys = _keys(scope)
-        for condition in text.having:
+        for condition in (*text.having, *text.qualify):
             column = _only_column(condition.node, scope)
-            if column is not None and (column.source, column.index) in keys:
+            if column is None or not _is_key(scope, column):
+                continue
+            if condition in text.having or divides(scope, (column.source, column.index)):
                 yield scope, _said(tree.statement, condition, column.source, column.index)
 
 
@@ -104,16 +106,19 @@ def _targets(column: Found) -> Iterator[tuple[SelectScope, Source, int]]:
         yield from (one for one in places if one[1].alias and not one[1].hidden)
 
 
-def _keys(scope: SelectScope) -> set[tuple[Source, int]]:
-    """The columns that a SELECT groups by and gives no other one's name: what HAVING says of them WHERE can say."""
-    if groups_by_sets(scope.node) or scope.node.args.get("group") is None:
-        return set()
-    nodes = grouped_by(scope.node, lambda column: resolve(column, scope) != "local")
-    names = {item.alias.lower() for item in scope.node.expressions if isinstance(item, exp.Alias)}
-    found = (plain(node, scope) for node in nodes if node.name.lower() not in names)
-    return {
-        (one.source, one.index) for one in found if one is not None and one.source.alias and not one.others
-    }
+def _is_key(scope: SelectScope, column: Found) -> bool:
+    """Whether a SELECT groups by a column, if it does by any, and gives no other one its name: then WHERE can say what HAVING does."""
+    place, select = (column.source, column.index), scope.node
+    names = {item.alias.lower() for item in select.expressions if isinstance(item, exp.Alias)}
+    if column.source not in scope.sources or not column.source.alias or column.source.hidden:
+        return False
+    if (column.source.names or ())[column.index].lower() in names:
+        return False
+    if not is_aggregated(select):
+        return True
+    keys = [] if groups_by_sets(select) else grouped_by(select, lambda one: resolve(one, scope) != "local")
+    found = (plain(key, scope) for key in keys)
+    return any(one is not None and one.columns == (place,) for one in found)
 
 
 def _said(statement: Statement, condition: Condition, source: Source, index: int) -> str:

@@ -14,14 +14,15 @@ from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder import text_columns
-from fff.sql.binder.build_scopes import read_queries
+from fff.sql.binder.build_scopes import check_names, read_queries
+from fff.sql.binder.grouping import check_grouping
 from fff.sql.calls.expand import expand_calls
 from fff.sql.calls.full_joins import halved
 from fff.sql.calls.named_apart import named_apart
 from fff.sql.calls.parents import through_parents
 from fff.sql.calls.spelled_out import spelled_out
 from fff.sql.calls.subqueries import as_exists, by_key, members
-from fff.sql.nested.copied_queries import with_copies
+from fff.sql.nested.copied_queries import with_copies, without_unread
 from fff.sql.nested.derived_tables import merged
 from fff.sql.nested.key_columns import with_key_columns
 from fff.sql.nested.lateral_aliases import without_lateral_aliases
@@ -249,7 +250,12 @@ def _told_of(sql: str, planned: Prepared, text: Edited) -> Prepared:
 
 
 def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
-    """As `_in_words` does; where Spark has to do with it, what is said of queries in FROM is said inside of them as well."""
+    """Without what nothing reads, as `_in_words` does; where Spark has to do with it, with what is said of queries in FROM said inside, too."""
+    text, read = Rewritten(written_out(sql), catalog, planning.params), None
+    with suppress(QueryError):  # told of below
+        read = without_unread(text, planning.plan)
+    if read is not None:
+        return _planned_unread(sql, text, read, planning)
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
@@ -265,6 +271,29 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         assert refused is not None, "what is not refused is planned"
         raise refused
     return plain
+
+
+def _planned_unread(sql: str, text: Rewritten, read: Rewritten, planning: _Planning) -> Prepared:
+    """The plan of what is read of a statement, all of which has to be right."""
+    parameters.check(text.statement)
+    try:
+        whole = _checked(text)
+        try:
+            check_names(whole.tree)
+            check_grouping(whole.tree)
+        except QueryError as error:
+            raise whole.text.told(error) from None
+    except QueryError as error:
+        raise text.text.told(error) from None
+    markers = {marker.name for marker in parameters.markers(read.statement)}
+    own = {name: value for name, value in planning.params.items() if name in markers}
+    inner = replace(planning, params=own)
+    try:
+        planned = _planned_once(read.sql, read.catalog, inner)
+    except QueryError as error:
+        raise read.text.told(error) from None
+    planning.limited |= inner.limited
+    return _told_of(sql, planned, read.text)
 
 
 def _in_words(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
@@ -368,13 +397,8 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
     """The steps of planning, of a text that says what `sql` does. Errors and places of results are told about that."""
     written, statement = written_out(sql), text.statement
     try:
-        expanded = expand_calls(text)
+        expanded = _checked(text)
         try:
-            tree = expanded.tree
-            check_function_names(expanded.statement)
-            check_arguments(expanded.statement)
-            check_argument_types(tree, constant_value)
-            check_refusals(tree)
             prepared, joined = _planned(expanded, planning)
         except QueryError as error:
             raise expanded.text.told(error) from None
@@ -392,6 +416,20 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
     return replace(
         prepared, sql=sql, result=result, ordered=ordered, doubts=doubts, bounds=bounds, warnings=warnings
     )
+
+
+def _checked(text: Rewritten) -> Rewritten:
+    """The text with tables for its calls, if nothing but its names may be wrong. Raises QueryError."""
+    expanded = expand_calls(text)
+    try:
+        tree = expanded.tree
+        check_function_names(expanded.statement)
+        check_arguments(expanded.statement)
+        check_argument_types(tree, constant_value)
+        check_refusals(tree)
+    except QueryError as error:
+        raise expanded.text.told(error) from None
+    return expanded
 
 
 def _quoted_columns(statement: Statement, catalog: Catalog) -> list[str]:

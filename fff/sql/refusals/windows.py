@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fff.errors import QueryError
+from fff.sql.binder.names import qualifier_of
 from fff.sql.binder.scopes import QueryTree, SelectScope
 from fff.sql.refusals.generators import check_sortable, name_of, type_of
 from fff.sql.syntax.aggregates import groups_by_sets, is_aggregate, own_nodes
@@ -10,7 +11,7 @@ from fff.sql.syntax.function_arities import WINDOWLESS
 from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.spark_functions import calls_of
-from fff.sql.syntax.statement import Node, Statement, TokenType, exp, refused
+from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, refused
 
 _WINDOWLESS = frozenset(WINDOWLESS.split())
 #: Functions of whole partitions in order, which choose their frames themselves.
@@ -49,6 +50,8 @@ def check_windows(tree: QueryTree) -> None:
                 _check_lambda(tree.statement, node)
             elif isinstance(node, exp.Func):
                 _check_function(tree.statement, node, sets=sets)
+                if isinstance(node, exp.Count):
+                    _check_counted(tree.statement, scope, node)
         qualify = scope.node.args.get("qualify")
         asked = [*scope.node.expressions, qualify]
         if qualify is not None and not any(
@@ -165,6 +168,17 @@ def _check_function(statement: Statement, node: Node, *, sets: bool) -> None:
         around = around.parent
     if isinstance(around, exp.Filter) and any(one is node for one in around.expression.walk()):
         raise refused(statement, node, "FILTER takes no aggregate")
+
+
+def _check_counted(statement: Statement, scope: SelectScope, count: Node) -> None:
+    """`count(t.*)` counts rows in which no column is NULL, where people mean `count(*)`."""
+    counted = count.this.expressions if isinstance(count.this, exp.Distinct) else [count.this]
+    star = counted[0] if len(counted) == 1 and not count.expressions else None
+    if not isinstance(star, exp.Column) or not isinstance(star.this, exp.Star) or arg(star.this, "except"):
+        return
+    if any(one.answers_to(qualifier_of(star)) for one in scope.sources if not one.hidden):
+        what = f"[INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT] count takes no {star.sql('spark')}"
+        raise refused(statement, count, what, "use count(*) for all rows, or name the columns")
 
 
 def _check_lambda(statement: Statement, node: Node) -> None:

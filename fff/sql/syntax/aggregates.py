@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, arg, exp
 
 #: Names that Spark resolves although no table has them.
@@ -17,7 +18,7 @@ BUILT_IN_NAMES = frozenset(
 #: Spark's aggregates that the parser does not know as such.
 _AGGREGATES = frozenset(
     """
-    any bit_and bit_or bit_xor bool_and bool_or collect_union count_if count_min_sketch every first_value
+    any any_value bit_and bit_or bit_xor bool_and bool_or collect_union count_if count_min_sketch every first_value
     histogram_numeric last_value listagg max_by mean measure median min_by mode percentile regr_avgx
     regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy some std try_avg
     try_sum kurtosis skewness vector_avg vector_sum
@@ -26,13 +27,10 @@ _AGGREGATES = frozenset(
 #: And all that are named so, as `hll_union_agg` and `kll_sketch_agg_double` are.
 _NAMED_AGGREGATE = re.compile(r"\w+_agg(_bigint|_double|_float|_integer)?")
 _SETS = exp.Cube | exp.Rollup | exp.GroupingSets
-#: Select lists made of these give exactly one row for each row of the block.
-_ROW_WISE = (
-    *(exp.Alias, exp.Binary, exp.Unary, exp.Between, exp.Boolean, exp.Case, exp.Cast),
-    *(exp.Coalesce, exp.Column, exp.Concat, exp.DataType, exp.DataTypeParam, exp.Identifier, exp.If),
-    *(exp.In, exp.Length, exp.Literal, exp.Lower, exp.Null, exp.Placeholder, exp.Round),
-    *(exp.Abs, exp.Star, exp.Substring, exp.Trim, exp.Upper, exp.Var),
-)
+#: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
+_GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})
+#: Windows of time make a row for each that a moment is in, and none for NULL, also where nothing is grouped by them.
+_TIME_WINDOWS = frozenset({"window", "session_window", "window_time"})
 
 
 def own_nodes(node: Node) -> Iterator[Node]:
@@ -136,10 +134,32 @@ def counts_rows(star: Node) -> bool:
     return isinstance(count, exp.Count) and not count.expressions and not arg(star, "except")
 
 
+def makes_rows(node: Node) -> bool:
+    """Whether a function makes rows of a value, as `explode` does."""
+    return isinstance(node, exp.UDTF) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in _GENERATORS
+    )
+
+
 def is_row_wise(node: Node) -> bool:
-    """Whether a select item certainly gives one value for each row of the block; a subquery in it gives one itself."""
+    """Whether a select item certainly gives one value for each row, and looks at no other row for it.
+
+    Values that are random or count rows (`rand()`, `monotonically_increasing_id()`) are those of some order of the rows, and
+    a subquery gives one value itself. What is not known may be an aggregate or make rows.
+    """
     parts = node.walk(prune=lambda inner: isinstance(inner, exp.Query))
-    return all(isinstance(part, (*_ROW_WISE, exp.Subquery)) for part in parts)
+    return not any(
+        isinstance(part, exp.Window) or makes_rows(part) or is_aggregate(part) or _may_be_any(part)
+        for part in parts
+    )
+
+
+def _may_be_any(node: Node) -> bool:
+    """Whether a call is of a function of which it is not known that it gives one value for each row."""
+    if not isinstance(node, exp.Anonymous):
+        return False
+    of_catalog = isinstance(node.parent, exp.Dot) and node.parent.expression is node
+    return of_catalog or node.name.lower() not in SPARK_FUNCTIONS - _TIME_WINDOWS
 
 
 def _function_name(node: exp.Func) -> str:

@@ -1,7 +1,8 @@
 """What the parser knows only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
-`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`.
+`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`,
+`(SELECT a FROM t) LIMIT 2` as `SELECT a FROM t LIMIT 2`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _RELATION = _NAMES | {TokenType.L_PAREN, TokenType.VALUES, TokenType.RANGE}
 _SETS = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
 _BEGIN_A_QUERY = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.VALUES})
+_BEGIN_BRACKETS = _BEGIN_A_QUERY | {TokenType.TABLE, TokenType.WITH}
+_COUNTS = frozenset({TokenType.LIMIT, TokenType.OFFSET})
 #: Where a query behind `|> UNION` ends, if no bracket does it: ORDER BY and LIMIT are of all that stands before.
 _BEHIND_A_QUERY = _SETS | {
     *(
@@ -51,6 +54,9 @@ def written_out(sql: str) -> Edited:
     """A text without the shorthands, and where its parts come from. Raises QueryError where it has no tokens."""
     text = Edited.of(sql)
     tokens = tokenize(sql)
+    while around := _around_all(tokens):
+        text = text.edited(around)
+        tokens = tokenize(text.sql)
     edits = []
     depths = depths_of(tokens)
     if tokens and tokens[0].token_type is TokenType.VALUES:
@@ -87,6 +93,39 @@ def written_out(sql: str) -> Edited:
     text = text.edited(brackets) if brackets else text
     turned = _turned(tokenize(text.sql)) if "from" in text.sql.lower() else []
     return text.edited(turned) if turned else text
+
+
+def _around_all(tokens: Sequence[Token]) -> list[Edit]:
+    """No brackets around a whole statement, or around all of it but WITH, LIMIT and OFFSET.
+
+    Where the query in them has a LIMIT itself, it becomes one in FROM: `SELECT * FROM (SELECT … LIMIT 5) LIMIT 2`.
+    """
+    kinds = [token.token_type for token in tokens]
+    if not kinds or kinds[0] not in {TokenType.L_PAREN, TokenType.WITH}:
+        return []
+    depths, end, first = depths_of(tokens), len(kinds), 0
+    while kinds[end - 1] is TokenType.SEMICOLON:
+        end -= 1
+    flat = [at for at in range(end) if not depths[at]]
+    if kinds[0] is TokenType.WITH:
+        after = (at for at in flat[1:] if kinds[at - 1] is TokenType.R_PAREN)
+        first = next((at for at in after if kinds[at] is TokenType.L_PAREN), 0)
+    opener = next((at for at in range(first, end) if kinds[at] is not TokenType.L_PAREN), first)
+    close = next((at for at in flat if at > first), end)
+    if opener == first or kinds[opener] not in _BEGIN_BRACKETS or close == end:
+        return []
+    inside = {kinds[at] for at in range(first, close) if depths[at] == 1}
+    behind = [kinds[at] for at in flat if at > close]
+    if first and kinds[first + 1] is TokenType.WITH:
+        return []
+    if behind and (
+        behind[0] not in _COUNTS or len(behind) == 1 or _ENDS & {*behind} or TokenType.PIPE_GT in inside
+    ):
+        return []
+    opened, closed = (Span(tokens[at].start, tokens[at].end + 1) for at in (first, close))
+    if behind and inside & _COUNTS:
+        return [edit(Span(opened.start, opened.start), "SELECT * FROM ")]
+    return [edit(opened, ""), edit(closed, " " if behind else "")]
 
 
 def _turned(tokens: Sequence[Token]) -> list[Edit]:
