@@ -41,6 +41,8 @@ MERGED = {
         "SELECT u.i AS i, (q.i % 2) AS z FROM u, w.r AS q WHERE (q.i = u.i AND q.b) AND ( (q.i % 2) > 0)",
     "SELECT u.i, q.l FROM u LEFT JOIN LATERAL (SELECT l FROM r WHERE r.i = u.i) q ON q.l > 0":
         "SELECT u.i AS i, q.l AS l FROM u LEFT JOIN w.r AS q ON (q.i = u.i) AND ( q.l > 0)",
+    "SELECT * EXCEPT (a.l), z FROM (SELECT * EXCEPT (t, d, f, m, b, dt), i % 2 AS z FROM r) a WHERE l > 0":
+        "SELECT a.i AS i, a.s AS s, (a.i % 2) AS z, (a.i % 2) AS z FROM w.r AS a WHERE a.l > 0",
     "SELECT i FROM (SELECT i FROM r) a UNION ALL SELECT j FROM (SELECT i AS j FROM u) b":
         "SELECT a.i AS i FROM w.r AS a UNION ALL SELECT b.i AS j FROM w.u AS b",
 }  # fmt: skip
@@ -57,6 +59,8 @@ APART = [
     "SELECT * FROM u LEFT JOIN LATERAL (SELECT i % 2 AS z FROM r WHERE r.i = u.i) q ON true",  # NULL where there is no row
     "SELECT * FROM u, LATERAL (SELECT max(l) AS n FROM r WHERE r.i = u.i) q", "SELECT * FROM u LEFT JOIN (SELECT r.i FROM r JOIN u USING (i)) q ON q.i = u.i",
     "SELECT s FROM (SELECT s FROM r) TABLESAMPLE (50 PERCENT)",
+    "SELECT * EXCEPT (x) FROM (SELECT i, i + 1 AS x, l AS X FROM r) q", "SELECT * EXCEPT (q.i, i) FROM (SELECT i, l FROM r) q",  # Spark says why not
+    "SELECT * EXCEPT (a) FROM (SELECT i, 'a' FROM r) q", "SELECT * EXCEPT (i) FROM (SELECT i FROM r) q",  # which leaves no column
 ]  # fmt: skip
 
 #: Tables of columns that are called as others' aliases and fields are.
@@ -172,6 +176,19 @@ def test_a_parameter_of_a_query_has_the_type_of_a_column() -> None:
 @pytest.mark.parametrize("sql", RANDOM)
 def test_random_values_are_computed_once(sql: str) -> None:
     assert merged(Rewritten(Edited.of(sql), ALIKE, {})) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k FROM (SELECT * EXCEPT (n) FROM p) WHERE k = 3",
+        "WITH q AS (SELECT * EXCEPT (n) FROM p) SELECT a FROM t JOIN q ON a = k",
+        "SELECT * EXCEPT (n) FROM (SELECT p.* EXCEPT (n), a FROM t, p WHERE k = a) JOIN v USING (k)",
+        "FROM p |> DROP n |> WHERE k = 3",
+    ],
+)
+def test_what_a_star_leaves_out_hides_no_key(sql: str) -> None:
+    assert prepare(sql, ALIKE).upper is None
 
 
 def test_a_random_value_that_nothing_uses_keeps_nothing_apart() -> None:

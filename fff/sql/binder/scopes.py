@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from fff.catalog import Catalog, Table
 from fff.dataflow.plan.plan import JoinKind
 from fff.errors import Span
-from fff.sql.binder.names import is_call, is_cast, is_generated, is_made, made_names, parts_of
+from fff.sql.binder.names import is_call, is_cast, is_generated, is_made, made_names, parts_of, qualifier_of
 from fff.sql.binder.regions import Region
 from fff.sql.syntax.aggregates import BUILT_IN_NAMES
 from fff.sql.syntax.statement import Node, Statement, arg, exp, keyword
@@ -417,20 +417,37 @@ def _own_name(item: Node, scope: SelectScope) -> str:
 
 def _starred(scope: SelectScope, star: Node) -> list[Output] | None:
     """What a star stands for; None where its order or its columns cannot be told."""
-    bare = star.this if isinstance(star, exp.Column) else star
-    if arg(bare, "except") or arg(bare, "replace") or scope.merged:
-        return None
-    sources = [source for source in scope.sources if not source.hidden and not source.called]
-    if isinstance(star, exp.Column):
-        qualifier = [part.name.lower() for part in parts_of(star)[:-1]]
-        sources = [source for source in sources if source.answers_to(qualifier)]
-    if not sources or any(source.names is None for source in sources):
+    columns = None if scope.merged else star_columns(scope, star)
+    if columns is None:
         return None
     return [
-        Output(name, origins_of(source, index), (source, index))
-        for source in sources
-        for index, name in enumerate(source.names or ())
+        Output((source.names or ())[index], origins_of(source, index), (source, index))
+        for source, index in columns
     ]
+
+
+def star_columns(scope: SelectScope, star: Node) -> list[tuple[Source, int]] | None:
+    """The columns that a star stands for where USING merges none; None where they cannot be told."""
+    qualifier = qualifier_of(star) if isinstance(star, exp.Column) else []
+    sources = [one for one in scope.sources if not one.hidden and not one.called]
+    sources = [one for one in sources if not qualifier or one.answers_to(qualifier)]
+    if not sources or any(source.names is None for source in sources):
+        return None
+    return kept_of(star, [(one, index) for one in sources for index in range(len(one.names or ()))])
+
+
+def kept_of(star: Node, columns: Sequence[tuple[Source, int]]) -> list[tuple[Source, int]] | None:
+    """These columns without those of a star's EXCEPT; None where they cannot be told."""
+    kept = list(columns)
+    excepted = arg(star.this if isinstance(star, exp.Column) else star, "except")
+    for node in excepted if isinstance(excepted, list) else ():
+        *before, name = (part.name.lower() for part in parts_of(node))
+        near = [one for one in columns if not before or one[0].answers_to(before)]
+        meant = [(source, index) for source, index in near if (source.names or ())[index].lower() == name]
+        if len(meant) != 1 or meant[0] not in kept or any(source.may_have(name) for source, _ in near):
+            return None  # a field, one of several, or one twice: Spark says
+        kept.remove(meant[0])
+    return kept
 
 
 def origins_of(source: Source, index: int) -> tuple[tuple[Source, int], ...] | None:

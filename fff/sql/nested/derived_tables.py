@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import has_generator, is_free, makes_rows, not_taken, parts_of, qualifier_of
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.names import has_generator, is_free, makes_rows, not_taken, parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, star_columns
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
 from fff.sql.nested.repeatable import is_repeatable
@@ -263,20 +263,18 @@ class _Merge(Struct, frozen=True):
             bare = node.this if isinstance(node, exp.Column) else node
             if isinstance(bare, exp.Star):
                 stars -= 1
-                must(not (arg(bare, "except") or arg(bare, "replace") or self.scope.merged))
+                must(not self.scope.merged)
                 yield edit(span, ", ".join(self._starred(node)))
             elif not (isinstance(node, exp.Alias | exp.Aliases) or makes_rows(node)):  # which have names
                 yield titled(self.tree.statement, self.scope, node, span)
         must(not stars)  # count(*) and the like
 
     def _starred(self, star: Node) -> Iterator[str]:
-        qualifier = qualifier_of(star)
-        sources = [one for one in self.scope.sources if not (one.hidden or one.called)]
-        for source in sources:
-            if not qualifier or source.answers_to(qualifier):
-                names = [name for name, _ in self.values] if source is self.source else source.names
-                for index, name in enumerate(_there(names)):
-                    yield f"{self._value(source, index)} AS {quote(name)}"
+        columns = star_columns(self.scope, star)
+        must(columns)
+        for source, index in _there(columns):
+            name = self.values[index][0] if source is self.source else _there(source.names)[index]
+            yield f"{self._value(source, index)} AS {quote(name)}"
 
 
 def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> Edit:
