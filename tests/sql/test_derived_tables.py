@@ -41,6 +41,10 @@ MERGED = {
         "SELECT u.i AS i, (q.i % 2) AS z FROM u, w.r AS q WHERE (q.i = u.i AND q.b) AND ( (q.i % 2) > 0)",
     "SELECT u.i, q.l FROM u LEFT JOIN LATERAL (SELECT l FROM r WHERE r.i = u.i) q ON q.l > 0":
         "SELECT u.i AS i, q.l AS l FROM u LEFT JOIN w.r AS q ON (q.i = u.i) AND ( q.l > 0)",
+    "WITH q(x, y) AS (SELECT i, l FROM r) SELECT p.*, y + 1 FROM q p WHERE p.x > 0":
+        "SELECT p.i AS x, p.l AS y, p.l + 1 AS `(y + 1)` FROM w.r AS p WHERE p.i > 0",
+    "SELECT l, z.y FROM (SELECT r.i, r.l, u.i, u.s FROM r JOIN u ON r.i = u.i) AS z(l, x, y, v)":
+        "SELECT `r #2`.i AS l, `u #2`.i AS y FROM w.r AS `r #2` JOIN w.u AS `u #2` ON `r #2`.i = `u #2`.i",
     "SELECT * EXCEPT (a.l), z FROM (SELECT * EXCEPT (t, d, f, m, b, dt), i % 2 AS z FROM r) a WHERE l > 0":
         "SELECT a.i AS i, a.s AS s, (a.i % 2) AS z, (a.i % 2) AS z FROM w.r AS a WHERE a.l > 0",
     "SELECT i FROM (SELECT i FROM r) a UNION ALL SELECT j FROM (SELECT i AS j FROM u) b":
@@ -59,6 +63,7 @@ APART = [
     "SELECT * FROM u LEFT JOIN LATERAL (SELECT i % 2 AS z FROM r WHERE r.i = u.i) q ON true",  # NULL where there is no row
     "SELECT * FROM u, LATERAL (SELECT max(l) AS n FROM r WHERE r.i = u.i) q", "SELECT * FROM u LEFT JOIN (SELECT r.i FROM r JOIN u USING (i)) q ON q.i = u.i",
     "SELECT s FROM (SELECT s FROM r) TABLESAMPLE (50 PERCENT)",
+    "SELECT u.i FROM u JOIN (SELECT * FROM u) AS q(x, x, y) ON u.i = x", "SELECT u.i FROM u JOIN (SELECT r.i, u.i FROM r JOIN u ON b) q ON u.i = q.i",
     "SELECT * EXCEPT (x) FROM (SELECT i, i + 1 AS x, l AS X FROM r) q", "SELECT * EXCEPT (q.i, i) FROM (SELECT i, l FROM r) q",  # Spark says why not
     "SELECT * EXCEPT (a) FROM (SELECT i, 'a' FROM r) q", "SELECT * EXCEPT (i) FROM (SELECT i FROM r) q",  # which leaves no column
 ]  # fmt: skip

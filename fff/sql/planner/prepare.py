@@ -39,8 +39,7 @@ from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.scalars.clock import at_moment, columns_quoted, names_given
 from fff.sql.syntax.parameters import params as parameters
 from fff.sql.syntax.parameters.param_types import plain
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.shorthands import written_out
+from fff.sql.syntax.parse import parse_statement, written_out
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp

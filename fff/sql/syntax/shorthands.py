@@ -1,4 +1,4 @@
-"""What the parser knows only written out.
+"""What the parser, or those who read its trees, know only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
 `|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`.
@@ -10,8 +10,18 @@ from collections.abc import Collection, Sequence
 
 from fff.errors import Span
 from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.only_queries import is_query
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Token, TokenType, depths_of, tokenize
+from fff.sql.syntax.statement import (
+    Statement,
+    Token,
+    TokenType,
+    depths_of,
+    exp,
+    identifier_span,
+    token_span,
+    tokenize,
+)
 
 #: Behind these a query begins.
 _BEFORE_A_QUERY = frozenset(
@@ -38,6 +48,7 @@ _BEHIND_A_QUERY = _SETS | {
 #: What ends a SELECT behind FROM, and its list.
 _ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
 _MORE = frozenset({TokenType.SELECT, TokenType.FROM})
+_ALL = "(SELECT * FROM "
 _BEHIND_A_LIST = frozenset(
     {
         *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LATERAL, TokenType.WINDOW),
@@ -47,8 +58,8 @@ _BEHIND_A_LIST = frozenset(
 )
 
 
-def written_out(sql: str) -> Edited:
-    """A text without the shorthands, and where its parts come from. Raises QueryError where it has no tokens."""
+def without_shorthands(sql: str) -> Edited:
+    """A text without what the parser does not know, and where its parts come from. Raises QueryError where it has no tokens."""
     text = Edited.of(sql)
     tokens = tokenize(sql)
     edits = []
@@ -87,6 +98,47 @@ def written_out(sql: str) -> Edited:
     text = text.edited(brackets) if brackets else text
     turned = _turned(tokenize(text.sql)) if "from" in text.sql.lower() else []
     return text.edited(turned) if turned else text
+
+
+def entry_edits(statement: Statement) -> list[Edit]:
+    """Queries in the place of other entries of FROM that an alias names anew, as which they hide neither keys nor joins.
+
+    `t AS q(x, y)` is `(SELECT * FROM t) AS q(x, y)`, and `(a JOIN b) AS q` is `(SELECT * FROM a JOIN b) AS q`.
+    """
+    tree, tokens = statement.tree, statement.tokens
+    lists, brackets = list[Edit](), list[Edit]()
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}  # whose columns are known, however they recur
+    for node in tree.find_all(exp.Table, exp.Subquery):
+        alias = node.args.get("alias") or exp.TableAlias()
+        place = None if alias.this is None else identifier_span(alias.this)
+        if place is None or is_query(node) or node.args.get("version") or node.args.get("when"):
+            continue
+        named = statement.token_at(place.start)
+        end = named - (tokens[named - 1].token_type is TokenType.ALIAS)
+        if isinstance(node, exp.Subquery):
+            brackets.append(_queried(statement, end, sampled=bool(node.args.get("sample"))))
+        elif alias.columns and isinstance(node.this, exp.Identifier):
+            first = identifier_span(node.args.get("catalog") or node.args.get("db") or node.this)
+            if first is not None and (node.args.get("db") or node.name.lower() not in own):
+                lists.append(Edit(whole := Span(first.start, tokens[end - 1].end + 1), (_ALL, whole, ")")))
+    return lists or brackets
+
+
+def _queried(statement: Statement, end: int, *, sampled: bool) -> Edit:
+    """The joins in brackets, and perhaps their sample, that end in front of this token. Raises QueryError for what is none."""
+    tokens, depths = statement.tokens, statement.depths
+    samples = (at for at in range(end) if tokens[at].token_type is TokenType.TABLE_SAMPLE)
+    if sampled:
+        end = max(at for at in samples if depths[at] == depths[end])
+    first = max(at for at in range(end) if statement.closing(at) == end - 1)
+    for at in range(first, end):
+        lateral = (
+            tokens[at].token_type is TokenType.LATERAL and tokens[at - 1].token_type is not TokenType.JOIN
+        )
+        if depths[at] == depths[first] + 1 and (lateral or tokens[at].token_type is TokenType.COMMA):
+            where, hint = token_span(tokens[at]), "in brackets like these stand joins"
+            raise statement.error(f'syntax error at "{tokens[at].text}"', where, hint=hint)
+    return edit(Span(tokens[first].start, tokens[first].end + 1), _ALL)
 
 
 def _turned(tokens: Sequence[Token]) -> list[Edit]:
