@@ -6,7 +6,7 @@ import pytest
 import shapes
 from hard_rows import CATALOG, DATA, bag
 
-from fff.errors import QueryError
+from fff.errors import QueryError, UsageError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 
@@ -62,6 +62,8 @@ ALONE = [
     "SELECT * FROM ((r JOIN u USING (i, s)) q JOIN (r) AS p(x, y, z, v, w, m, n, o, k) ON q.i = x) z",
     "SELECT q.i, k.l FROM ((SELECT i FROM u) q LEFT JOIN r k ON q.i = k.i AND k.b)",
     "SELECT q.l FROM ((SELECT i FROM u) q JOIN r USING (i)) AS q",
+    "SELECT IDENTIFIER('r.i'), identifier ( \"identifier.L\" ) + 1, identifier.d FROM r JOIN r AS identifier ON IDENTIFIER('`r`.i') = identifier.i",
+    "SELECT q.`a``b` FROM (SELECT i AS `a``b`, s FROM r) q WHERE IDENTIFIER('`a``b`') > 0 AND IDENTIFIER('s') = 'a'",
 ]
 #: By Spark, over their tables.
 WITH_SPARK = [
@@ -99,6 +101,10 @@ WITH_SPARK = [
     "SELECT x, count(*) AS n FROM u TABLESAMPLE (9 ROWS) REPEATABLE (1) AS q(x, y, z) WHERE y = 'a' GROUP BY x",
     "SELECT q.l FROM (r JOIN u ON r.i = u.i) TABLESAMPLE (100 PERCENT) REPEATABLE (1) q WHERE q.l > 0",
     "SELECT r.l FROM (r JOIN u ON r.i = u.i AND r.l IN (SELECT max(i) FROM u)) WHERE b",
+    "SELECT IDENTIFIER('max')(i) AS x, count(*) AS n FROM r GROUP BY IDENTIFIER('s')",
+    "SELECT IDENTIFIER('i' || '') AS x, l FROM r WHERE b",
+    "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE IDENTIFIER(concat('r', '.', 's')) = u.s)",
+    "SELECT IDENTIFIER('st.k') FROM (SELECT named_struct('k', i) AS st FROM r) q WHERE IDENTIFIER('st.k') > 0",
 ]
 #: By nobody.
 REFUSED = [
@@ -138,12 +144,26 @@ REFUSED = [
     "SELECT * FROM (r LATERAL VIEW explode(array(1)) AS x) AS q",
     "SELECT r.i FROM (r) AS q",
     "SELECT q.i FROM (r JOIN u ON r.i = u.i) AS q",
+    "SELECT IDENTIFIER('nope') FROM r",
+    "SELECT i FROM r, IDENTIFIER('u')",
 ]
 
 
 @pytest.mark.parametrize("sql", ALONE)
 def test_no_spark_for_what_the_engine_answers(sql: str) -> None:
     assert prepare(sql, CATALOG).upper is None
+
+
+def test_a_parameter_names_a_column_and_is_a_text_elsewhere() -> None:
+    sql = "SELECT IDENTIFIER(:p), :p AS said FROM r WHERE IDENTIFIER(:q) = 'a'"
+    result = prepare(sql, CATALOG, {"p": "r.dt", "q": "s"}).result
+    assert result is not None
+    assert [(one.name, one.type) for one in result.fields] == [("dt", "date"), ("said", "string")]
+    with pytest.raises(QueryError, match="unknown column nope") as refused:
+        prepare(sql, CATALOG, {"p": "dt", "q": "nope"})
+    assert refused.value.sql == sql
+    with pytest.raises(UsageError, match="parameter z is not used"):
+        prepare(sql, CATALOG, {"p": "dt", "q": "s", "z": 1})
 
 
 @pytest.mark.parametrize("sql", WITH_SPARK)

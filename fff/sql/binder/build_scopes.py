@@ -187,6 +187,11 @@ class _ScopeReader(Struct):
                 and not counts_rows(part)
             ):
                 scope.stars.append(part)
+            elif isinstance(part, exp.Anonymous) and part.name.lower() == "identifier":
+                for at in scope.enclosing:  # a column whose name Spark computes, which may be any
+                    at.scope.joinable = False
+                    for source in at.sources:
+                        source.whole = True
         for inner in _expression_queries(node):
             scope.inner.append(self.query(inner, ctes, Around(scope)))
         return scope

@@ -1,11 +1,13 @@
 """What the parser, or those who read its trees, know only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
-`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`.
+`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`,
+`IDENTIFIER('f')(x)` as `f(x)`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from fff.errors import Span
@@ -19,6 +21,7 @@ from fff.sql.syntax.statement import (
     depths_of,
     exp,
     identifier_span,
+    qualified,
     token_span,
     tokenize,
 )
@@ -49,6 +52,10 @@ _BEHIND_A_QUERY = _SETS | {
 _ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
 _MORE = frozenset({TokenType.SELECT, TokenType.FROM})
 _ALL = "(SELECT * FROM "
+#: `IDENTIFIER('abs')(`
+_CALLED = [TokenType.VAR, TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN, TokenType.L_PAREN]
+_PART = r"(?:[^\W\d]\w*|`(?:[^`]|``)+`)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _BEHIND_A_LIST = frozenset(
     {
         *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LATERAL, TokenType.WINDOW),
@@ -70,6 +77,12 @@ def without_shorthands(sql: str) -> Edited:
             for token, depth in zip(tokens, depths, strict=True)
         )
         edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if piped else "SELECT * FROM "))
+    for at in range(len(tokens) - 4):
+        if [one.token_type for one in tokens[at : at + 5]] == _CALLED and tokens[
+            at
+        ].text.lower() == "identifier":
+            name = plain_name(tokens[at + 2].text)
+            edits += [edit(Span(tokens[at].start, tokens[at + 3].end + 1), name)] if name else []
     for at, token in enumerate(tokens[:-1]):
         if token.token_type is TokenType.LATERAL and at and tokens[at - 1].token_type is TokenType.FROM:
             if tokens[at + 1].token_type in _RELATION:  # in front of which there is nothing to name
@@ -98,6 +111,13 @@ def without_shorthands(sql: str) -> Edited:
     text = text.edited(brackets) if brackets else text
     turned = _turned(tokenize(text.sql)) if "from" in text.sql.lower() else []
     return text.edited(turned) if turned else text
+
+
+def plain_name(text: str, tables: Collection[str] = ()) -> str | None:
+    """The name that a text says, quoted where it has to be; None where it says none, or before it no table of these."""
+    parts = re.findall(_PART, text) if _NAME.fullmatch(text) else ()
+    names = [one[1:-1].replace("``", "`") if one[0] == "`" else one for one in parts]
+    return qualified(*names) if len(names) == 1 or (names and names[-2].lower() in tables) else None
 
 
 def entry_edits(statement: Statement) -> list[Edit]:
