@@ -105,6 +105,8 @@ WITH_SPARK = [
     "SELECT IDENTIFIER('i' || '') AS x, l FROM r WHERE b",
     "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE IDENTIFIER(concat('r', '.', 's')) = u.s)",
     "SELECT IDENTIFIER('st.k') FROM (SELECT named_struct('k', i) AS st FROM r) q WHERE IDENTIFIER('st.k') > 0",
+    "WITH RECURSIVE w(x) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT x + 1 FROM w WHERE x < 3) SELECT x, l FROM w JOIN r ON i = x",
+    "SELECT CAST(NULL AS VOID) AS x, NULL::ARRAY<VOID> AS y, q.void FROM (SELECT i AS void FROM r) q",
 ]
 #: By nobody.
 REFUSED = [
@@ -146,6 +148,9 @@ REFUSED = [
     "SELECT q.i FROM (r JOIN u ON r.i = u.i) AS q",
     "SELECT IDENTIFIER('nope') FROM r",
     "SELECT i FROM r, IDENTIFIER('u')",
+    "WITH w MAX RECURSION LEVEL 5 AS (SELECT 1 AS x) SELECT * FROM w",
+    "WITH RECURSIVE w MAX RECURSION LEVEL AS (SELECT 1 AS x) SELECT * FROM w",
+    "SELECT i FROM r AS q MAX RECURSION LEVEL 5",
 ]
 
 
