@@ -122,8 +122,6 @@ def _truth(block: SourceBlock, condition: Condition, expr: Expr) -> Expr:
             return Compare("=", expr, Literal(True, BOOLEAN))
         case Not(item=Column() as column):
             return Compare("=", column, Literal(False, BOOLEAN))
-        case Not(item=Not(item=said)):
-            return _truth(block, condition, said)
         case Compare(op="=" | "<=>", left=said, right=Literal(value=True)) if not isinstance(said, Column):
             return _truth(block, condition, said)
         case Compare(op="<>", left=said, right=Literal(value=False)):
