@@ -93,6 +93,25 @@ def test_what_is_not_there_is_not_described() -> None:
         prepare("DESCRIBE t", CATALOG)
 
 
+@pytest.mark.parametrize(
+    "sql", ["DESCRIBE QUERY {}", "DESC {};", "describe query WITH q AS ({}) SELECT * FROM q"]
+)
+def test_a_query_is_described_where_no_spark_is_needed(sql: str) -> None:
+    found = rows(sql.format("SELECT v, NULL AS n, a AS `an array` FROM r"))
+    assert [tuple(one.values()) for one in found] == [
+        ("v", "int", None),
+        ("n", "void", None),
+        ("an array", "array<int>", None),
+    ]
+
+
+def test_what_a_query_that_is_described_lacks_is_underlined() -> None:
+    refused_at = planner_fakes.refused_at
+    assert refused_at("DESCRIBE QUERY SELECT nope FROM r", "nope", CATALOG) == "unknown column nope"
+    refused = refused_at("DESCRIBE SELECT max(v) FROM r", "SELECT max(v) FROM r", CATALOG)
+    assert "only Spark can tell" in refused
+
+
 def test_a_plan_is_explained_in_a_row() -> None:
     sql = "SELECT x FROM r WHERE v = :v"
     assert parameter_names(f"EXPLAIN {sql}") == {"v"}

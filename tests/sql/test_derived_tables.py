@@ -49,6 +49,12 @@ MERGED = {
         "SELECT u.i AS i, u.s AS s, u.a AS a, a.l AS l, a.t AS t, a.d AS d, a.f AS f, a.m AS m, a.b AS b, a.dt AS dt, a.l AS m FROM u NATURAL JOIN w.r AS a",
     "SELECT q.l, q.i, v.s FROM (SELECT * FROM r JOIN (SELECT i, a FROM u) p USING (i)) q JOIN u v ON v.i = q.i":
         "SELECT `r #2`.l AS l, `r #2`.i AS i, v.s AS s FROM w.r AS `r #2` JOIN w.u AS `p #2` USING (i) JOIN u v ON v.i = `r #2`.i",
+    "WITH q(x, y) AS (SELECT i, l FROM r) SELECT p.*, y + 1 FROM q p WHERE p.x > 0":
+        "SELECT p.i AS x, p.l AS y, p.l + 1 AS `(y + 1)` FROM w.r AS p WHERE p.i > 0",
+    "SELECT l, z.y FROM (SELECT r.i, r.l, u.i, u.s FROM r JOIN u ON r.i = u.i) AS z(l, x, y, v)":
+        "SELECT `r #2`.i AS l, `u #2`.i AS y FROM w.r AS `r #2` JOIN w.u AS `u #2` ON `r #2`.i = `u #2`.i",
+    "SELECT * EXCEPT (a.l), z FROM (SELECT * EXCEPT (t, d, f, m, b, dt), i % 2 AS z FROM r) a WHERE l > 0":
+        "SELECT a.i AS i, a.s AS s, (a.i % 2) AS z, (a.i % 2) AS z FROM w.r AS a WHERE a.l > 0",
     "SELECT i FROM (SELECT i FROM r) a UNION ALL SELECT j FROM (SELECT i AS j FROM u) b":
         "SELECT a.i AS i FROM w.r AS a UNION ALL SELECT b.i AS j FROM w.u AS b",
 }  # fmt: skip
@@ -65,6 +71,9 @@ APART = [
     "SELECT * FROM u LEFT JOIN LATERAL (SELECT i % 2 AS z FROM r WHERE r.i = u.i) q ON true",  # NULL where there is no row
     "SELECT * FROM u, LATERAL (SELECT max(l) AS n FROM r WHERE r.i = u.i) q", "SELECT * FROM u LEFT JOIN (SELECT r.i FROM r JOIN u USING (i)) q ON q.i = u.i",
     "SELECT s FROM (SELECT s FROM r) TABLESAMPLE (50 PERCENT)",
+    "SELECT u.i FROM u JOIN (SELECT * FROM u) AS q(x, x, y) ON u.i = x", "SELECT u.i FROM u JOIN (SELECT r.i, u.i FROM r JOIN u ON b) q ON u.i = q.i",
+    "SELECT * EXCEPT (x) FROM (SELECT i, i + 1 AS x, l AS X FROM r) q", "SELECT * EXCEPT (q.i, i) FROM (SELECT i, l FROM r) q",  # Spark says why not
+    "SELECT * EXCEPT (a) FROM (SELECT i, 'a' FROM r) q", "SELECT * EXCEPT (i) FROM (SELECT i FROM r) q",  # which leaves no column
 ]  # fmt: skip
 
 #: Tables of columns that are called as others' aliases and fields are.
@@ -180,6 +189,19 @@ def test_a_parameter_of_a_query_has_the_type_of_a_column() -> None:
 @pytest.mark.parametrize("sql", RANDOM)
 def test_random_values_are_computed_once(sql: str) -> None:
     assert merged(Rewritten(Edited.of(sql), ALIKE, {})) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k FROM (SELECT * EXCEPT (n) FROM p) WHERE k = 3",
+        "WITH q AS (SELECT * EXCEPT (n) FROM p) SELECT a FROM t JOIN q ON a = k",
+        "SELECT * EXCEPT (n) FROM (SELECT p.* EXCEPT (n), a FROM t, p WHERE k = a) JOIN v USING (k)",
+        "FROM p |> DROP n |> WHERE k = 3",
+    ],
+)
+def test_what_a_star_leaves_out_hides_no_key(sql: str) -> None:
+    assert prepare(sql, ALIKE).upper is None
 
 
 def test_a_random_value_that_nothing_uses_keeps_nothing_apart() -> None:

@@ -35,6 +35,7 @@ HALVED = {
 ALONE = [
     *HALVED,
     "SELECT * FROM r FULL JOIN u USING (i, s)",
+    "SELECT * EXCEPT (s, r.l) FROM r FULL JOIN u USING (i, s)",
     "SELECT * FROM (SELECT i, s FROM r WHERE b) a FULL JOIN (SELECT i, s AS z FROM u WHERE s = 'a' OR i = 2) b ON a.i = b.i OR a.s = z",
     "WITH a AS (SELECT i, l FROM r WHERE l > 0) SELECT a.*, u.s FROM a FULL JOIN u ON a.i = u.i",
     "SELECT 1 UNION ALL SELECT r.i FROM r FULL JOIN u ON r.i = u.i UNION ALL SELECT u.i FROM u FULL JOIN r ON false",

@@ -42,6 +42,7 @@ ALONE = {
 }  # fmt: skip
 #: Of these Spark groups and orders, and joins nothing: it reads the rows of one block.
 ABOVE = [
+    "SELECT * EXCEPT (x.i, b) FROM (SELECT i, b FROM r) z JOIN u ON z.i = u.i FULL JOIN u x ON z.b = (x.i > 0) ORDER BY 1",
     "SELECT u.s, count(*), sum(r.l) FROM r FULL JOIN u ON r.i = u.i GROUP BY u.s",
     "SELECT count(*) AS c FROM r FULL JOIN u ON r.i = u.i",
     "SELECT r.s, u.s FROM r FULL JOIN u ON r.i = u.i ORDER BY 1, 2",

@@ -6,7 +6,7 @@ import pytest
 import shapes
 from hard_rows import CATALOG, DATA, bag
 
-from fff.errors import QueryError
+from fff.errors import QueryError, UsageError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
 
@@ -54,6 +54,16 @@ ALONE = [
     "SELECT i | l & 1, i ^ 2 | 1 & l, i - 1 << 1 + 1 AS x, 7 div 2 * t FROM r WHERE t < 9 AND i < 9",
     "SELECT dt + INTERVAL +1 DAY AS x, dt - INTERVAL -1 MONTH AS y FROM r LIMIT +5",
     "SELECT /*+ BROADCAST(u) */ /*+ MERGE(r) */ r.i FROM r JOIN u ON r.i = u.i",
+    "WITH convert(x) AS (SELECT i FROM r), arg_max (y) AS (SELECT i FROM u) SELECT x, y FROM convert JOIN arg_max ON x = y",
+    "SELECT a.l, y.* EXCEPT (y.z) FROM r AS a JOIN u AS y(x, z, v) ON a.i = x",
+    "SELECT x FROM (r) AS q(x, y, z, `a b`, c, d, e, f, g) WHERE `a b` > 0 LIMIT 2",
+    "SELECT q.l, q.a FROM (r JOIN u ON r.i = u.i AND r.b) AS q",
+    "SELECT q.l, x.s FROM u x LEFT JOIN (r JOIN u USING (i, s)) q ON x.i = q.i",
+    "SELECT * FROM ((r JOIN u USING (i, s)) q JOIN (r) AS p(x, y, z, v, w, m, n, o, k) ON q.i = x) z",
+    "SELECT q.i, k.l FROM ((SELECT i FROM u) q LEFT JOIN r k ON q.i = k.i AND k.b)",
+    "SELECT q.l FROM ((SELECT i FROM u) q JOIN r USING (i)) AS q",
+    "SELECT IDENTIFIER('r.i'), identifier ( \"identifier.L\" ) + 1, identifier.d FROM r JOIN r AS identifier ON IDENTIFIER('`r`.i') = identifier.i",
+    "SELECT q.`a``b` FROM (SELECT i AS `a``b`, s FROM r) q WHERE IDENTIFIER('`a``b`') > 0 AND IDENTIFIER('s') = 'a'",
 ]
 #: By Spark, over their tables.
 WITH_SPARK = [
@@ -83,11 +93,20 @@ WITH_SPARK = [
     "SELECT max(current_date) AS x, count(*) AS n FROM (SELECT i AS current_date FROM r) q",
     "WITH q(current_date) AS (SELECT i FROM r) SELECT current_date, count(*) AS n FROM q GROUP BY current_date",
     "SELECT s COLLATE utf8_lcase || 'x' = 'AX' AS x FROM r",
-    "WITH convert(x) AS (SELECT i FROM r), arg_max (y) AS (SELECT i FROM u) SELECT x, y FROM convert JOIN arg_max ON x = y",
     "SELECT s, any(b) = true AS x FROM r GROUP BY s",
     "SELECT s FROM r GROUP BY s HAVING any(b) = true AND any(i > 1) <=> any(b)",
     "SELECT s, any(DISTINCT b) AND true AS x FROM r GROUP BY s",
     "SELECT sum(i) OVER (ORDER BY i ROWS BETWEEN +1 PRECEDING AND +1 FOLLOWING) AS x FROM r",
+    "SELECT count(*) AS n FROM r TABLESAMPLE (100 PERCENT) REPEATABLE (1) JOIN u ON r.i = u.i",
+    "SELECT x, count(*) AS n FROM u TABLESAMPLE (9 ROWS) REPEATABLE (1) AS q(x, y, z) WHERE y = 'a' GROUP BY x",
+    "SELECT q.l FROM (r JOIN u ON r.i = u.i) TABLESAMPLE (100 PERCENT) REPEATABLE (1) q WHERE q.l > 0",
+    "SELECT r.l FROM (r JOIN u ON r.i = u.i AND r.l IN (SELECT max(i) FROM u)) WHERE b",
+    "SELECT IDENTIFIER('max')(i) AS x, count(*) AS n FROM r GROUP BY IDENTIFIER('s')",
+    "SELECT IDENTIFIER('i' || '') AS x, l FROM r WHERE b",
+    "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE IDENTIFIER(concat('r', '.', 's')) = u.s)",
+    "SELECT IDENTIFIER('st.k') FROM (SELECT named_struct('k', i) AS st FROM r) q WHERE IDENTIFIER('st.k') > 0",
+    "WITH RECURSIVE w(x) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT x + 1 FROM w WHERE x < 3) SELECT x, l FROM w JOIN r ON i = x",
+    "SELECT CAST(NULL AS VOID) AS x, NULL::ARRAY<VOID> AS y, q.void FROM (SELECT i AS void FROM r) q",
 ]
 #: By nobody.
 REFUSED = [
@@ -123,12 +142,33 @@ REFUSED = [
     "SELECT cast(nope AS timestamp), bigint(nope) FROM r",
     "SELECT q.nope FROM (SELECT cast(nope AS string) FROM r) q",
     "SELECT i AS z FROM r WHERE z > 1",
+    "SELECT * FROM (r, u) AS q",
+    "SELECT * FROM (r LATERAL VIEW explode(array(1)) AS x) AS q",
+    "SELECT r.i FROM (r) AS q",
+    "SELECT q.i FROM (r JOIN u ON r.i = u.i) AS q",
+    "SELECT IDENTIFIER('nope') FROM r",
+    "SELECT i FROM r, IDENTIFIER('u')",
+    "WITH w MAX RECURSION LEVEL 5 AS (SELECT 1 AS x) SELECT * FROM w",
+    "WITH RECURSIVE w MAX RECURSION LEVEL AS (SELECT 1 AS x) SELECT * FROM w",
+    "SELECT i FROM r AS q MAX RECURSION LEVEL 5",
 ]
 
 
 @pytest.mark.parametrize("sql", ALONE)
 def test_no_spark_for_what_the_engine_answers(sql: str) -> None:
     assert prepare(sql, CATALOG).upper is None
+
+
+def test_a_parameter_names_a_column_and_is_a_text_elsewhere() -> None:
+    sql = "SELECT IDENTIFIER(:p), :p AS said FROM r WHERE IDENTIFIER(:q) = 'a'"
+    result = prepare(sql, CATALOG, {"p": "r.dt", "q": "s"}).result
+    assert result is not None
+    assert [(one.name, one.type) for one in result.fields] == [("dt", "date"), ("said", "string")]
+    with pytest.raises(QueryError, match="unknown column nope") as refused:
+        prepare(sql, CATALOG, {"p": "dt", "q": "nope"})
+    assert refused.value.sql == sql
+    with pytest.raises(UsageError, match="parameter z is not used"):
+        prepare(sql, CATALOG, {"p": "dt", "q": "s", "z": 1})
 
 
 @pytest.mark.parametrize("sql", WITH_SPARK)

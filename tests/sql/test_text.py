@@ -144,7 +144,7 @@ def test_string_parameters_bind_keys(value: object, seeds: tuple[tuple[object, .
         (True, "TRUE"),
         (None, "NULL"),
         (1.5, "(1.5D)"),
-        (float("inf"), "CAST('inf' AS DOUBLE)"),
+        (float("inf"), "CAST('Infinity' AS DOUBLE)"),
         (Decimal("1.50"), "(1.50BD)"),
         ("it's", r"'it\'s'"),
         ("a\\", r"'a\\'"),

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal as OneOf
 
-from fff.dataflow.plan.expressions import And, Column, Compare, Expr, IsNull, Literal, Not, Or, columns_of
+from fff.dataflow.plan.expressions import (
+    And,
+    Column,
+    Compare,
+    Expr,
+    FunctionCall,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    columns_of,
+)
 from fff.errors import Span
 from fff.schema import comparison_kind
 from fff.sql.analysis.predicates import Translator, constant_truth
@@ -103,7 +114,7 @@ def _equal_pairs(conjunct: Conjunct) -> Iterator[Conjunct]:
 def _truth(block: SourceBlock, condition: Condition, expr: Expr) -> Expr:
     """A condition as comparisons that are true of the same rows, whatever it says of others: such bind keys and are sent along.
 
-    A Boolean column says that it is true. NULL-safe comparisons of a column that every request binds are equalities, in the words
+    A Boolean column says that it is true, and `c IS TRUE`, `nvl(c, false)` and `if(c, d, false)` what is in them. NULL-safe comparisons of a column that every request binds are equalities, in the words
     of BI tools as well: `a = b OR (a IS NULL AND b IS NULL)`.
     """
     match expr:
@@ -111,6 +122,17 @@ def _truth(block: SourceBlock, condition: Condition, expr: Expr) -> Expr:
             return Compare("=", expr, Literal(True, BOOLEAN))
         case Not(item=Column() as column):
             return Compare("=", column, Literal(False, BOOLEAN))
+        case Compare(op="=" | "<=>", left=said, right=Literal(value=True)) if not isinstance(said, Column):
+            return _truth(block, condition, said)
+        case Compare(op="<>", left=said, right=Literal(value=False)):
+            return _truth(block, condition, said)
+        case FunctionCall(name="coalesce", args=(said, *others)) if all(map(_is_not_true, others)):
+            return _truth(block, condition, said)
+        case FunctionCall(name="case", args=(when, then, other)) if _is_not_true(other) and not may_fail(
+            expr
+        ):
+            always = isinstance(then, Literal) and then.value is True
+            return _truth(block, condition, when if always else And((when, then)))
         case Compare(op="<=>", left=left, right=right) if _has_value(block, condition, left, right):
             return replace(expr, op="=")
         case Or(items=items):
@@ -120,6 +142,10 @@ def _truth(block: SourceBlock, condition: Condition, expr: Expr) -> Expr:
     if isinstance(expr, And | Or):
         return replace(expr, items=tuple(_truth(block, condition, item) for item in expr.items))
     return expr
+
+
+def _is_not_true(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and (expr.value is False or expr.value is None)
 
 
 def _never(block: SourceBlock, condition: Condition, expr: Expr) -> bool:

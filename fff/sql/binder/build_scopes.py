@@ -187,6 +187,11 @@ class _ScopeReader(Struct):
                 and not counts_rows(part)
             ):
                 scope.stars.append(part)
+            elif isinstance(part, exp.Anonymous) and part.name.lower() == "identifier":
+                for at in scope.enclosing:  # a column whose name Spark computes, which may be any
+                    at.scope.joinable = False
+                    for source in at.sources:
+                        source.whole = True
         for inner in _expression_queries(node):
             scope.inner.append(self.query(inner, ctes, Around(scope)))
         return scope
@@ -207,14 +212,11 @@ class _ScopeReader(Struct):
         self, first: Node, joins: Sequence[Node], scope: SelectScope, ctes: Mapping[str, Query]
     ) -> _Side:
         left = self._entry(first, scope, ctes)
-        # Those of brackets are read with them.
-        own = first.args.get("joins") or () if isinstance(first, exp.Table) else ()
-        for join in [*own, *joins]:
+        for join in [*(first.args.get("joins") or ()), *joins]:
             right = self._entry(join.this, scope, ctes, left.sources)
             for nested in join.this.args.get("joins") or ():
-                if isinstance(join.this, exp.Table):
-                    more = self._entry(nested.this, scope, ctes, right.sources)
-                    right = self._join(nested, right, more, scope)
+                more = self._entry(nested.this, scope, ctes, right.sources)
+                right = self._join(nested, right, more, scope)
             left = self._join(join, left, right, scope)
         return left
 
@@ -225,15 +227,9 @@ class _ScopeReader(Struct):
         if (
             isinstance(node, exp.Subquery | exp.Paren)
             and isinstance(node.this, exp.Table | exp.Subquery | exp.Paren)
-            and not is_query(node.this)
+            and not is_query(node)
         ):
-            if node.args.get("alias") is not None:
-                scope.joinable = False
-            side = self._joined(node.this, node.args.get("joins") or (), scope, ctes)
-            if node.args.get("alias") is not None:  # only its alias names it from here on
-                alias = node.args["alias"].this.name
-                for source in side.sources:
-                    source.alias, source.written, source.whole = alias, True, True
+            side = self._joined(node.this, (), scope, ctes)
             if node.args.get("sample"):
                 scope.joinable = False
                 for source in side.sources:
@@ -426,18 +422,24 @@ def _inner_queries(node: Node) -> Iterator[Node]:
 
 def _expression_queries(select: Node) -> Iterator[Node]:
     """The queries in the expressions of a SELECT; those of FROM and WITH are read with their sources."""
+    source = arg(select, "from")
+    joins = [*_joins_of(select), *(_joins_of(source.this) if isinstance(source, Node) else ())]
+    parts = [join.args["on"] for join in joins if join.args.get("on") is not None]
     for name, value in select.args.items():
-        if name.rstrip("_") in {"from", "with"}:
-            continue
-        for part in value if isinstance(value, list) else [value]:
-            if not isinstance(part, exp.Expr) or name == "laterals":
-                continue
-            if name == "joins":
-                on = part.args.get("on")
-                if on is not None:
-                    yield from [on] if is_query(on) else _inner_queries(on)
-            else:
-                yield from [part] if is_query(part) else _inner_queries(part)
+        if name.rstrip("_") not in {"from", "joins", "laterals", "with"}:
+            parts += value if isinstance(value, list) else [value]
+    for part in parts:
+        if isinstance(part, exp.Expr):
+            yield from [part] if is_query(part) else _inner_queries(part)
+
+
+def _joins_of(entry: Node) -> Iterator[Node]:
+    """The joins behind an entry of FROM, or of a SELECT, and those in their brackets."""
+    for join in entry.args.get("joins") or ():
+        yield join
+        yield from _joins_of(join.this)
+    if isinstance(entry, exp.Subquery | exp.Paren) and not is_query(entry):
+        yield from _joins_of(entry.this)
 
 
 def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
@@ -452,8 +454,9 @@ def own_parts(select: Node, *, clauses: bool = True) -> Iterator[Node]:
     while todo:
         node = todo.pop()
         if is_query(node) and not isinstance(node, exp.Values):
-            alias = node.args.get("alias")
-            todo += [alias] if isinstance(alias, exp.Expr) else []
+            if isinstance(node, exp.Subquery):  # what stands behind its brackets is none of it
+                alias = node.args.get("alias")
+                todo += [*([alias] if alias is not None else []), *(node.args.get("joins") or ())]
             continue
         yield node
         if clauses and isinstance(node, exp.Column | exp.Star):

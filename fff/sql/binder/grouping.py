@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fff.errors import QueryError
 from fff.sql.binder.checks import names_all
-from fff.sql.binder.names import parts_of, qualifier_of, reference_span
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.binder.names import parts_of, reference_span
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve, star_columns
 from fff.sql.syntax.aggregates import grouped_by, groups_by_sets, is_aggregate, is_aggregated, own_nodes
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, Statement, arg, exp, identifier_span, refused
@@ -123,19 +123,14 @@ def _check_chosen(statement: Statement, scope: SelectScope, items: list[Node], o
 
 def _check_star(statement: Statement, scope: SelectScope, star: Node, grouped: _Grouped) -> None:
     """A star beside aggregates stands for columns that are all grouped by."""
-    qualifier = qualifier_of(star)
-    bare = star.this if isinstance(star, exp.Column) else star
-    sources = [one for one in scope.sources if not qualifier or one.answers_to(qualifier)]
-    if arg(bare, "except") or any(source.names is None or source.hidden for source in sources):
-        return
-    for source in sources:
-        for index, name in enumerate(source.names or ()):
-            if (source, index) not in grouped.plain:
-                raise statement.error(
-                    f"* holds {name}, which is neither grouped by nor in an aggregate",
-                    identifier_span(bare),
-                    hint="name the columns that are meant",
-                )
+    for source, index in star_columns(scope, star) or ():
+        if (source, index) not in grouped.plain:
+            name = (source.names or ())[index]
+            raise statement.error(
+                f"* holds {name}, which is neither grouped by nor in an aggregate",
+                identifier_span(star.this if isinstance(star, exp.Column) else star),
+                hint="name the columns that are meant",
+            )
 
 
 def _place(resolved: object) -> tuple[object, int] | None:

@@ -417,31 +417,29 @@ def _own_name(item: Node, scope: SelectScope) -> str:
 
 def _starred(scope: SelectScope, star: Node) -> list[Output] | None:
     """What a star stands for; None where its order or its columns cannot be told."""
-    bare = star.this if isinstance(star, exp.Column) else star
-    if arg(bare, "except") or arg(bare, "replace"):
-        return None
-    return [
+    columns = star_columns(scope, star)
+    return columns and [
         Output((source.names or ())[index], origins_of(source, index), (source, index))
-        for source, index in starred(scope, star) or ()
-    ] or None
-
-
-def starred(scope: SelectScope, star: Node) -> list[tuple[Source, int]] | None:
-    """The columns that a star stands for, in Spark's order, EXCEPT apart; None where they cannot be told."""
-    qualifier = qualifier_of(star)
-    sources = [
-        source
-        for source in scope.sources
-        if not (source.hidden or source.called) and (not qualifier or source.answers_to(qualifier))
+        for source, index in columns
     ]
+
+
+def star_columns(scope: SelectScope, star: Node) -> list[tuple[Source, int]] | None:
+    """The columns that a star stands for, in Spark's order, EXCEPT apart; None where they cannot be told."""
+    qualifier = qualifier_of(star) if isinstance(star, exp.Column) else []
+    sources = [one for one in scope.sources if not (one.hidden or one.called)]
+    sources = [one for one in sources if not qualifier or one.answers_to(qualifier)]
+    if not sources or any(source.names is None for source in sources):
+        return None
     if not scope.merged:
-        known = None not in [source.names for source in sources]
-        return [(one, at) for one in sources for at in range(len(one.names or ()))] if known else None
+        return kept_of(star, [(one, index) for one in sources for index in range(len(one.names or ()))])
     joined = None if scope.blurred else _joined_columns(scope)
     if joined is None:
         return None
     output, left_out = joined
-    return [one for one in ([*left_out, *output] if qualifier else output) if one[0] in sources]
+    return kept_of(
+        star, [one for one in ([*left_out, *output] if qualifier else output) if one[0] in sources]
+    )
 
 
 _Columns: TypeAlias = list[tuple[Source, int]]
@@ -477,6 +475,20 @@ def _joined_columns(scope: SelectScope) -> tuple[_Columns, _Columns] | None:
         sides |= dict.fromkeys((*join.left, *join.right), made)
     visible = {id(sides[one]): sides[one] for one in scope.sources if not one.hidden}.values()
     return [one for output, _ in visible for one in output], [one for _, hidden in visible for one in hidden]
+
+
+def kept_of(star: Node, columns: Sequence[tuple[Source, int]]) -> list[tuple[Source, int]] | None:
+    """These columns without those of a star's EXCEPT; None where they cannot be told."""
+    kept = list(columns)
+    excepted = arg(star.this if isinstance(star, exp.Column) else star, "except")
+    for node in excepted if isinstance(excepted, list) else ():
+        *before, name = (part.name.lower() for part in parts_of(node))
+        near = [one for one in columns if not before or one[0].answers_to(before)]
+        meant = [(source, index) for source, index in near if (source.names or ())[index].lower() == name]
+        if len(meant) != 1 or meant[0] not in kept or any(source.may_have(name) for source, _ in near):
+            return None  # a field, one of several, or one twice: Spark says
+        kept.remove(meant[0])
+    return kept
 
 
 def origins_of(source: Source, index: int) -> tuple[tuple[Source, int], ...] | None:

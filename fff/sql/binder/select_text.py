@@ -169,11 +169,11 @@ def alias_place(statement: Statement, source: Source) -> int:
     assert source.span is not None
     if not source.node.args.get("sample"):
         return source.span.end
-    index = statement.token_at(source.span.end - 1) + 1
-    depth = statement.depths[index]
-    while statement.tokens[index].token_type is not TokenType.R_PAREN or statement.depths[index] != depth:
-        index += 1
-    return statement.tokens[index].end + 1
+    tokens, index = statement.tokens, statement.token_at(source.span.end - 1) + 1
+    for _ in range(1 + bool(source.node.args["sample"].args.get("seed"))):  # and of REPEATABLE (…)
+        index = next(at for at in range(index, len(tokens)) if tokens[at].token_type is TokenType.L_PAREN)
+        index = statement.closing(index)
+    return tokens[index].end + 1
 
 
 def table_edits(tree: QueryTree, source: Source, view: str) -> list[Edit]:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from fff.errors import Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import parts_of
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.names import parts_of, qualifier_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, kept_of, resolve
 from fff.sql.binder.select_text import SelectText
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
@@ -187,29 +187,32 @@ class _FullJoin(Struct, frozen=True):
         left, right, *others = self.scope.sources
         using, at = self._using, {id(node): span for node, span in self.text.items}
         for star in self.scope.stars:
-            bare, place = star.this if isinstance(star, exp.Column) else star, at.get(id(star))
-            if (
-                place is None
-                or arg(bare, "except")
-                or arg(bare, "replace")
-                or None in (left.names, right.names)
-            ):
+            place = at.get(id(star))
+            if place is None or None in (left.names, right.names):
                 yield None
                 continue
-            names = [part.name.lower() for part in parts_of(star)[:-1]] if bare is not star else []
-            values: list[str | None] = [] if names else [_column(right, right.index(name)) for name in using]
+            names = qualifier_of(star) if isinstance(star, exp.Column) else []
+            columns = [] if names else [(right, one) for one in map(right.index, using) if one is not None]
             for source in self.scope.sources:
-                if source.hidden or (names and not source.answers_to(names)):
-                    continue
-                for index, name in enumerate(source.names or ()):
-                    if names or source in others or name.lower() not in map(str.lower, using):
-                        null = _null(source, index) if source is left else None
-                        value = null and f"{null} AS {quote(name)}"
-                        values.append(value if source is left else _column(source, index))
+                if not (source.hidden or (names and not source.answers_to(names))):
+                    columns += [
+                        (source, index)
+                        for index, name in enumerate(source.names or ())
+                        if names or source in others or name.lower() not in map(str.lower, using)
+                    ]
+            kept = kept_of(star, columns)
+            values = [self._starred(source, index) for source, index in kept or ()]
             alike = all(_type(left, left.index(name)) == _type(right, right.index(name)) for name in using)
             yield (
                 edit(place, ", ".join(map(str, values))) if values and None not in values and alike else None
             )
+
+    def _starred(self, source: Source, index: int) -> str | None:
+        """A column of a star, NULL where it is of the left side."""
+        if source is not self.scope.sources[0]:
+            return _column(source, index)
+        null = _null(source, index)
+        return null and f"{null} AS {quote((source.names or ())[index])}"
 
 
 def _moved(one: Edit, by: int) -> Edit:

@@ -21,9 +21,9 @@ from collections.abc import Mapping, Sequence
 
 from fff.errors import Span, UnsupportedSQL
 from fff.sql.analysis.rewritten import ARGUMENT
-from fff.sql.binder.names import has_generator, parts_of
+from fff.sql.binder.names import has_generator, parts_of, star_tokens
 from fff.sql.binder.outer_query import AFTER_SELECT
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, resolve
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, star_columns
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.calls.find import Argument, Call
 from fff.sql.calls.guards import Guard, needed_where
@@ -177,29 +177,18 @@ class _Apart(Struct, dict=True):
             own = identifier_span(star)
             if own is None or self._stays(own):
                 continue
-            if star.args.get("except_") or star.args.get("except") or star.args.get("replace"):
+            merged = self.scope.merged and star is node
+            columns = None if merged else star_columns(self.scope, node)
+            if not columns:
                 raise self._untold(own)
-            names = [part.name.lower() for part in parts_of(node)[:-1]] if star is not node else []
-            first = identifier_span(parts_of(node)[0]) if names else own
-            edits.append(edit(Span((first or own).start, own.end), self._starred(names, own)))
+            place = self.tree.statement.span(*star_tokens(self.tree.statement, node))
+            edits.append(edit(place, ", ".join(itertools.starmap(self._starred, columns))))
         return edits
 
-    def _starred(self, qualifier: Sequence[str], place: Span) -> str:
-        if self.scope.merged and not qualifier:
-            raise self._untold(place)
-        texts = []
-        for source in self.scope.sources:
-            if source.called or source.hidden or (qualifier and not source.answers_to(qualifier)):
-                continue
-            if source.names is None:
-                raise self._untold(place)
-            for index, column in enumerate(source.names):
-                name = self._output(Found(source, index, 1))
-                again = "" if name == column else f" AS {quote(column)}"
-                texts.append(f"{self._rows}.{quote(name)}{again}")
-        if not texts:
-            raise self._untold(place)
-        return ", ".join(texts)
+    def _starred(self, source: Source, index: int) -> str:
+        name, column = self._output(Found(source, index, 1)), (source.names or ())[index]
+        again = "" if name == column else f" AS {quote(column)}"
+        return f"{self._rows}.{quote(name)}{again}"
 
     def _output(self, resolved: Found) -> str:
         """The query's column that a column of its sources becomes."""

@@ -16,7 +16,7 @@ from typing import TypeVar
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import has_generator, is_free, not_taken, parts_of
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, starred
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, star_columns
 from fff.sql.binder.select_text import SelectText
 from fff.sql.nested.column_types import columns_of
 from fff.sql.nested.repeatable import is_repeatable
@@ -143,7 +143,7 @@ class _Merge(Struct, frozen=True):
         query, joins = _there(source.query), scope.node.args.get("joins") or ()
         must(len(query.branches) == 1 and source.names is not None)
         inner = query.branches[0]
-        must(not (query.recursive or query.limited or query.renamed or source.renamed or source.sealed))
+        must(not (query.recursive or query.limited or source.sealed))
         must(not inner.inner)
         must(inner.flat and inner.sources)
         must(not any(map(has_generator, inner.node.expressions)))
@@ -165,8 +165,7 @@ class _Merge(Struct, frozen=True):
         aliases = _aliases(tree, scope, source, inner)
         changes = tuple(_changes(tree, inner, aliases))  # a lateral one names tables of both
         own = SelectText.of(tree.statement, inner)
-        values = tuple(_values(tree, inner, own, aliases, changes))
-        must(len({name.lower() for name, _ in values}) == len(values) == len(source.names or ()))
+        values = tuple(_values(tree, source, own, aliases, changes))
         merge = cls(
             tree, scope, source, inner, SelectText.of(tree.statement, scope), own, aliases, values, changes
         )
@@ -236,7 +235,9 @@ class _Merge(Struct, frozen=True):
                 elif resolved.source.scope is self.scope:
                     if not resolved.qualifiers and parts[0].name.lower() in self.scope.merged:
                         continue
-                    must(not resolved.others)
+                    own = [value for value, _ in self.values] if resolved.source is self.source else []
+                    again = [one.lower() for one in own].count(parts[resolved.qualifiers].name.lower())
+                    must(again < 2 and not resolved.others)  # of two columns of a name, Spark says which
                     named = self._named(resolved.source)
                     must(all(_means(one, node, scope, self.scope) for one in named))
                     yield edit(_span(parts, resolved), self._value(resolved.source, resolved.index))
@@ -265,16 +266,15 @@ class _Merge(Struct, frozen=True):
             bare = node.this if isinstance(node, exp.Column) else node
             if isinstance(bare, exp.Star):
                 stars -= 1
-                must(not (arg(bare, "except") or arg(bare, "replace")))
                 yield edit(span, ", ".join(self._starred(node)))
             elif not (isinstance(node, exp.Alias | exp.Aliases) or makes_rows(node)):  # which have names
                 yield titled(self.tree.statement, self.scope, node, span)
         must(not stars)  # count(*) and the like
 
     def _starred(self, star: Node) -> Iterator[str]:
-        for source, index in _there(starred(self.scope, star)):
-            names = [name for name, _ in self.values] if source is self.source else source.names
-            yield f"{self._value(source, index)} AS {quote(_there(names)[index])}"
+        for source, index in _there(star_columns(self.scope, star)):
+            name = self.values[index][0] if source is self.source else _there(source.names)[index]
+            yield f"{self._value(source, index)} AS {quote(name)}"
 
 
 def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> Edit:
@@ -375,21 +375,23 @@ def _spread(items: Sequence[tuple[Node, Span]], count: int) -> list[tuple[Node, 
 
 
 def _values(
-    tree: QueryTree, inner: SelectScope, own: SelectText, aliases: dict[Source, str], changes: Sequence[Edit]
+    tree: QueryTree, merged: Source, own: SelectText, aliases: dict[Source, str], changes: Sequence[Edit]
 ) -> Iterator[tuple[str, str | None]]:
     """The names of the inner SELECT's columns, and what they are where it is gone: nothing for what is random."""
+    [inner], names = _there(merged.query).branches, _there(merged.names)
     outputs, statement = _there(inner.outputs), tree.statement
     items = _spread(own.items, len(outputs))
     must(len(items) == len(outputs) or all(one.passed is not None for one in outputs))
+    must(len(names) == len(outputs))
     for at, output in enumerate(outputs):
         if output.passed is not None:
             source, index = output.passed
             must(source in aliases)
-            yield output.name, qualified(aliases[source], _there(source.names)[index])
+            yield names[at], qualified(aliases[source], _there(source.names)[index])
             continue
         node, span = items[at]
         must(not _is_star(node))
-        bare, name = node, output.name
+        bare, name = node, names[at]
         if isinstance(node, exp.Alias):
             # What stands before the alias, and the AS that may be there.
             named = _there(identifier_span(node.args["alias"]))
@@ -436,5 +438,5 @@ def _place(statement: Statement, source: Source, inner: SelectScope) -> Span:
     if alias is not None and alias.this is not None:
         at = statement.token_at(_there(identifier_span(alias.this)).start)
         must(last < at <= last + 2)
-        last = at
+        last = statement.closing(at + 1) if alias.columns else at
     return statement.span(first, last + 1)

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import parts_of, qualifier_of
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, star_columns
 from fff.sql.binder.select_text import SelectText, conjoined
 from fff.sql.nested.derived_tables import KeptApartError, must, titled
 from fff.sql.scalars.typed import LeftToSparkError
@@ -319,17 +319,11 @@ class _Packing(Struct, frozen=True):
                 yield titled(self.tree.statement, self.scope, node, span)
 
     def _starred(self, star: Node, names: dict[tuple[Source, int], str]) -> Iterator[str]:
-        bare = star.this if isinstance(star, exp.Column) else star
-        must(not (arg(bare, "except") or arg(bare, "replace")))
-        qualifier = qualifier_of(star)
-        for source in self.scope.sources:
-            if source.hidden or source.called or (qualifier and not source.answers_to(qualifier)):
-                continue
-            must(source.names is not None)
-            for at, name in enumerate(source.names or ()):
-                inner = names.get((source, at))
-                where = f"{self.alias}.{quote(inner)}" if inner else _column(source, at)
-                yield f"{where} AS {quote(name)}"
+        columns = star_columns(self.scope, star)
+        must(columns)
+        for column in columns or ():
+            inner = names.get(column)
+            yield f"{f'{self.alias}.{quote(inner)}' if inner else _column(*column)} AS {quote(_name(column))}"
 
     def _is_inside(self, name: Span) -> bool:
         return any(one.start <= name.start < one.end for one in (self.joins, *self.conditions))

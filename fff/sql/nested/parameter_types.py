@@ -18,8 +18,7 @@ from fff.sql.nested.column_types import columns_of
 from fff.sql.scalars.coercion import VOID
 from fff.sql.scalars.typed import LeftToSparkError
 from fff.sql.syntax.grammar import Positive
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.shorthands import written_out
+from fff.sql.syntax.parse import parse_statement, written_out
 from fff.sql.syntax.statement import Node, exp
 
 #: What stands beside a parameter in one of these has its type, or nearly so.

@@ -247,7 +247,7 @@ def _is_worth_it(tree: QueryTree, query: Query) -> bool:
     [scope] = query.branches
     if not scope.sources:
         return bool(sources)  # a row of constants in FROM
-    if filled(node) - _PLAIN or scope.one_sided or scope.inner or not scope.joinable:
+    if filled(node) - _PLAIN or scope.one_sided or scope.inner or scope.merged or not scope.joinable:
         return True
     if any(map(has_generator, node.expressions)):
         return True  # which makes rows of its own

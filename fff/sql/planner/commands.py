@@ -9,7 +9,7 @@ from typing import Literal as OneOf
 
 from fff.catalog import Catalog
 from fff.dataflow.plan.expressions import Literal
-from fff.errors import QueryError, Span
+from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.schema import Field
 from fff.sql.binder.names import find_table
 from fff.sql.plan import Branch, BranchUnion, Prepared
@@ -27,12 +27,15 @@ _WHOSE = {
     "USER": ("user",),
 }  # functions; Spark's own, or those of specs and programs
 _HOW = frozenset({"EXTENDED", "FORMATTED", "COST"})
+#: What a query begins with, and no name.
+_OPENERS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN})
+_COLUMNS = {"col_name": "string", "data_type": "string", "comment": "string"}
 
 
 class AskedFor(Struct, frozen=True):
-    """A command: what of, if of something; `sql` is what is explained, and stands at `start` of the text."""
+    """A command: what of, if of something; `sql` is what is explained or described, and stands at `start` of the text."""
 
-    asks: OneOf["tables", "columns", "sources", "functions", "describe", "explain"]
+    asks: OneOf["tables", "columns", "sources", "functions", "describe", "query", "explain"]
     name: tuple[str, ...] = ()
     like: str | None = None
     sql: str = field(default=_NOTHING)
@@ -63,6 +66,11 @@ def command_of(text: str) -> AskedFor | None:
         how = len(rest) > 1 and rest[0].text.upper() in _HOW
         start = rest[how].start if rest else len(text)
         return AskedFor("explain", sql=text[start:], start=start)
+    if word in {"DESCRIBE", "DESC"} and len(rest) > 1:
+        said = rest[0].text.upper() == "QUERY" and not _is_dot(rest[1])
+        if said or rest[0].token_type in _OPENERS:
+            start = rest[said].start
+            return AskedFor("query", sql=text[start:], start=start)
     if word in {"DESCRIBE", "DESC"}:
         for skipped in ({"TABLE"}, {"EXTENDED", "FORMATTED"}):
             if len(rest) > 1 and rest[0].text.upper() in skipped and not _is_dot(rest[1]):
@@ -149,7 +157,7 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
     asked = command_of(sql)
     if asked is None:
         return None
-    if asked.asks == "explain":
+    if asked.asks in {"explain", "query"}:
         try:
             planned = prepare(asked.sql)
         except QueryError as error:
@@ -157,7 +165,16 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
                 places = (error.span.start + asked.start, error.span.end + asked.start)
                 error.sql, error.span = sql, Span(*places)
             raise
-        return _rows(sql, {"plan": "string"}, [(explain(planned),)])
+        if asked.asks == "explain":
+            return _rows(sql, {"plan": "string"}, [(explain(planned),)])
+        if planned.result is None:
+            raise UnsupportedSQL(
+                "DESCRIBE QUERY is not supported here: what types these columns have, only Spark can tell",
+                sql=sql,
+                span=Span(asked.start, len(sql)),
+                hint="describe(…) of a connection in Python asks Spark for their types",
+            )
+        return _rows(sql, _COLUMNS, [(one.name, one.type, None) for one in planned.result.fields])
     if asked.asks == "functions":
         return _functions(sql, asked, catalog)
     if asked.asks in {"tables", "sources"}:
@@ -173,7 +190,7 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
     if asked.asks == "columns":
         return _rows(sql, {"col_name": "string"}, [(one.name,) for one in table.columns])
     columns = [(one.name, one.type, None) for one in table.columns]
-    return _rows(sql, {"col_name": "string", "data_type": "string", "comment": "string"}, columns)
+    return _rows(sql, _COLUMNS, columns)
 
 
 def _listed(sql: str, asked: AskedFor, catalog: Catalog) -> Prepared:

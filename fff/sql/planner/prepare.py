@@ -39,9 +39,9 @@ from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
 from fff.sql.scalars.clock import at_moment, columns_quoted, names_given
 from fff.sql.syntax.parameters import params as parameters
+from fff.sql.syntax.parameters.named import with_names
 from fff.sql.syntax.parameters.param_types import plain
-from fff.sql.syntax.parse import parse_statement
-from fff.sql.syntax.shorthands import written_out
+from fff.sql.syntax.parse import parse_statement, written_out
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
@@ -67,7 +67,15 @@ def prepare(
         at_hand = frozenset(name for text in prioritize for name in named_columns(text))
 
         def plan(text: str) -> Prepared:
-            return _at_moment(text, catalog, _Planning(values, at_hand))
+            named = with_names(text, values)
+            if named is None:
+                return _at_moment(text, catalog, _Planning(values, at_hand))
+            gone = parameter_names(text) - parameter_names(named.sql)
+            left = {name: value for name, value in values.items() if name not in gone}
+            try:
+                return _told_of(text, _at_moment(named.sql, catalog, _Planning(left, at_hand)), named)
+            except QueryError as error:
+                raise named.told(error) from None
 
         return command(sql, catalog, plan) or plan(sql)
     except RecursionError as error:

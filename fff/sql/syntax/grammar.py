@@ -10,7 +10,7 @@ So the tree is right for whoever reads it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from fff.sql.syntax.foreign.counts import counted
@@ -232,7 +232,31 @@ class SparkGrammar(SparkParser):
         return outer
 
     def _parse_types(self, *how: bool, **named: bool) -> Node | None:
-        return worded(self, lambda: super(SparkGrammar, self)._parse_types(*how, **named))
+        def read() -> Node | None:
+            if not named.get("check_func") and self._match_text_seq(
+                "VOID"
+            ):  # a name where there may be values
+                return self.expression(exp.DataType(this=exp.DType.NULL))
+            return super(SparkGrammar, self)._parse_types(*how, **named)
+
+        return worded(self, read)
+
+    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
+        made = super()._parse_with(skip_with_token)
+        plain = [] if made is None or made.args.get("recursive") else made.expressions
+        if any(cte.args["alias"].meta.get("leveled") for cte in plain):
+            self.raise_error("Expecting RECURSIVE behind WITH, for MAX RECURSION LEVEL")
+        return made
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        """An alias; behind the name of a query of WITH also how deep it may recur, which is for Spark."""
+        made = super()._parse_table_alias(alias_tokens)
+        of_with = alias_tokens is self.ID_VAR_TOKENS
+        if made is not None and of_with and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+            made.meta["leveled"] = True
+            if not self._match(TokenType.NUMBER):
+                self.raise_error("Expecting a number")
+        return made
 
     def _collation(self) -> Node:
         """The name of a collation, which is no column."""

@@ -106,9 +106,11 @@ def check_reads(text: str, tokens: Sequence[Token], tree: Node) -> None:
 
 
 def is_query(node: Node) -> bool:
-    """Whether a node, brackets aside, is a query itself."""
+    """Whether a node, brackets aside, is a query itself; one with an alias or joins in brackets is an entry of FROM."""
     while isinstance(node, exp.Subquery | exp.Paren):
         node = node.this
+        if isinstance(node, exp.Subquery) and (node.args.get("alias") or node.args.get("joins")):
+            return False
     return isinstance(node, exp.Select | exp.SetOperation | exp.Values)
 
 

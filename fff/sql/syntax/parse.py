@@ -12,7 +12,8 @@ from fff.errors import QueryError, Span
 from fff.sql.syntax.function_arities import ARITIES
 from fff.sql.syntax.grammar import parser
 from fff.sql.syntax.only_queries import check_reads, foreign_before, refuse_foreign
-from fff.sql.syntax.shorthands import written_out
+from fff.sql.syntax.shorthands import entry_edits, without_shorthands
+from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
     Node,
     ParseError,
@@ -64,18 +65,24 @@ def parse_statement(text: str, params: Mapping[str, object] | None = None) -> St
         QueryError: not SQL, nothing at all, or several statements.
         UnsupportedSQL: a statement that writes or is a command.
     """
-    statement = _parsed(text)
+    statement = _parsed(written_out(text).sql)
     return replace(statement, params=params) if params else statement
 
 
 @lru_cache(maxsize=64)
+def written_out(text: str) -> Edited:
+    """A text without what only a few readers would know, and where its parts come from. Raises as `parse_statement` does."""
+    written = without_shorthands(text)
+    try:
+        while edits := entry_edits(_parsed(written.sql)):
+            written = written.edited(edits)
+    except QueryError as error:
+        raise written.told(error) from None
+    return written
+
+
+@lru_cache(maxsize=64)
 def _parsed(text: str) -> Statement:
-    written = written_out(text)
-    if written.sql != text:
-        try:
-            return _parsed(written.sql)
-        except QueryError as error:
-            raise written.told(error) from None
     tokens = list(tokenize(text))
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()

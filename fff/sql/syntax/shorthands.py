@@ -1,18 +1,30 @@
-"""What the parser knows only written out.
+"""What the parser, or those who read its trees, know only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
 `|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`,
-`(SELECT a FROM t) LIMIT 2` as `SELECT a FROM t LIMIT 2`.
+`(SELECT a FROM t) LIMIT 2` as `SELECT a FROM t LIMIT 2`, `IDENTIFIER('f')(x)` as `f(x)`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from fff.errors import Span
 from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.only_queries import is_query
 from fff.sql.syntax.source_map import Edited
-from fff.sql.syntax.statement import Token, TokenType, depths_of, tokenize
+from fff.sql.syntax.statement import (
+    Statement,
+    Token,
+    TokenType,
+    depths_of,
+    exp,
+    identifier_span,
+    qualified,
+    token_span,
+    tokenize,
+)
 
 #: Behind these a query begins.
 _BEFORE_A_QUERY = frozenset(
@@ -41,6 +53,11 @@ _BEHIND_A_QUERY = _SETS | {
 #: What ends a SELECT behind FROM, and its list.
 _ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
 _MORE = frozenset({TokenType.SELECT, TokenType.FROM})
+_ALL = "(SELECT * FROM "
+#: `IDENTIFIER('abs')(`
+_CALLED = [TokenType.VAR, TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN, TokenType.L_PAREN]
+_PART = r"(?:[^\W\d]\w*|`(?:[^`]|``)+`)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _BEHIND_A_LIST = frozenset(
     {
         *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LATERAL, TokenType.WINDOW),
@@ -50,8 +67,8 @@ _BEHIND_A_LIST = frozenset(
 )
 
 
-def written_out(sql: str) -> Edited:
-    """A text without the shorthands, and where its parts come from. Raises QueryError where it has no tokens."""
+def without_shorthands(sql: str) -> Edited:
+    """A text without what the parser does not know, and where its parts come from. Raises QueryError where it has no tokens."""
     text = Edited.of(sql)
     tokens = tokenize(sql)
     while around := _around_all(tokens):
@@ -65,6 +82,12 @@ def written_out(sql: str) -> Edited:
             for token, depth in zip(tokens, depths, strict=True)
         )
         edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if piped else "SELECT * FROM "))
+    for at in range(len(tokens) - 4):
+        if [one.token_type for one in tokens[at : at + 5]] == _CALLED and tokens[
+            at
+        ].text.lower() == "identifier":
+            name = plain_name(tokens[at + 2].text)
+            edits += [edit(Span(tokens[at].start, tokens[at + 3].end + 1), name)] if name else []
     for at, token in enumerate(tokens[:-1]):
         if token.token_type is TokenType.LATERAL and at and tokens[at - 1].token_type is TokenType.FROM:
             if tokens[at + 1].token_type in _RELATION:  # in front of which there is nothing to name
@@ -126,6 +149,54 @@ def _around_all(tokens: Sequence[Token]) -> list[Edit]:
     if behind and inside & _COUNTS:
         return [edit(Span(opened.start, opened.start), "SELECT * FROM ")]
     return [edit(opened, ""), edit(closed, " " if behind else "")]
+
+
+def plain_name(text: str, tables: Collection[str] = ()) -> str | None:
+    """The name that a text says, quoted where it has to be; None where it says none, or before it no table of these."""
+    parts = re.findall(_PART, text) if _NAME.fullmatch(text) else ()
+    names = [one[1:-1].replace("``", "`") if one[0] == "`" else one for one in parts]
+    return qualified(*names) if len(names) == 1 or (names and names[-2].lower() in tables) else None
+
+
+def entry_edits(statement: Statement) -> list[Edit]:
+    """Queries in the place of other entries of FROM that an alias names anew, as which they hide neither keys nor joins.
+
+    `t AS q(x, y)` is `(SELECT * FROM t) AS q(x, y)`, and `(a JOIN b) AS q` is `(SELECT * FROM a JOIN b) AS q`.
+    """
+    tree, tokens = statement.tree, statement.tokens
+    lists, brackets = list[Edit](), list[Edit]()
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}  # whose columns are known, however they recur
+    for node in tree.find_all(exp.Table, exp.Subquery):
+        alias = node.args.get("alias") or exp.TableAlias()
+        place = None if alias.this is None else identifier_span(alias.this)
+        if place is None or is_query(node) or node.args.get("version") or node.args.get("when"):
+            continue
+        named = statement.token_at(place.start)
+        end = named - (tokens[named - 1].token_type is TokenType.ALIAS)
+        if isinstance(node, exp.Subquery):
+            brackets.append(_queried(statement, end, sampled=bool(node.args.get("sample"))))
+        elif alias.columns and isinstance(node.this, exp.Identifier):
+            first = identifier_span(node.args.get("catalog") or node.args.get("db") or node.this)
+            if first is not None and (node.args.get("db") or node.name.lower() not in own):
+                lists.append(Edit(whole := Span(first.start, tokens[end - 1].end + 1), (_ALL, whole, ")")))
+    return lists or brackets
+
+
+def _queried(statement: Statement, end: int, *, sampled: bool) -> Edit:
+    """The joins in brackets, and perhaps their sample, that end in front of this token. Raises QueryError for what is none."""
+    tokens, depths = statement.tokens, statement.depths
+    samples = (at for at in range(end) if tokens[at].token_type is TokenType.TABLE_SAMPLE)
+    if sampled:
+        end = max(at for at in samples if depths[at] == depths[end])
+    first = max(at for at in range(end) if statement.closing(at) == end - 1)
+    for at in range(first, end):
+        lateral = (
+            tokens[at].token_type is TokenType.LATERAL and tokens[at - 1].token_type is not TokenType.JOIN
+        )
+        if depths[at] == depths[first] + 1 and (lateral or tokens[at].token_type is TokenType.COMMA):
+            where, hint = token_span(tokens[at]), "in brackets like these stand joins"
+            raise statement.error(f'syntax error at "{tokens[at].text}"', where, hint=hint)
+    return edit(Span(tokens[first].start, tokens[first].end + 1), _ALL)
 
 
 def _turned(tokens: Sequence[Token]) -> list[Edit]:

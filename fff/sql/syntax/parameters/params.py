@@ -97,7 +97,8 @@ def render(name: str, value: object) -> str:
     if isinstance(value, int):
         return f"({value})" if value < 0 else str(value)
     if isinstance(value, float):
-        return f"({value!r}D)" if math.isfinite(value) else f"CAST('{value}' AS DOUBLE)"
+        beyond = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return f"({value!r}D)" if math.isfinite(value) else f"CAST('{beyond}' AS DOUBLE)"
     if isinstance(value, Decimal) and value.is_finite():
         return f"({value:f}BD)"
     if isinstance(value, str):
