@@ -66,6 +66,25 @@ def test_what_does_not_end(text: str, message: str) -> None:
         ("SELECT a FROM t LEFT u", "LEFT is a word of SQL: "),
         ("SELECT a b c FROM t", "is a comma, an operator or a bracket missing before it, or one too many?"),
         ("HERE FROM t", "a query begins with SELECT, WITH, FROM or VALUES"),
+        (
+            "SELECT a FROM my-hr.my-emp WHERE a > 1",
+            "write names with other signs in backticks: `my-hr`.`my-emp`",
+        ),
+        (
+            "SELECT a FROM t JOIN hr.my-emp e ON e.a-1 = t.a",
+            "write names with other signs in backticks: hr.`my-emp`",
+        ),
+        ("SELECT a FROM t, my-emp", "write names with other signs in backticks: `my-emp`"),
+        (
+            "SELECT a FROM t WHERE a IN (SELECT b FROM my-emp)",
+            "write names with other signs in backticks: `my-emp`",
+        ),
+        ("SELECT a FROM hr.2024", "write names with other signs in backticks: hr.`2024`"),
+        ("SELECT a FROM 2024-emp", "write names with other signs in backticks: `2024-emp`"),
+        ("SELECT a FROM my-file.csv", "write a file in quotes: 'my-file.csv'; names with other signs"),
+        ("SELECT a FROM t - 2", "is a comma, an operator or a bracket missing before it, or one too many?"),
+        ("SELECT a FROM t LIMIT 2 WHERE a > 1", "write it in front of LIMIT"),
+        ("SELECT a FROM t LIMIT 1 UNION SELECT b FROM u", "put brackets around the query that has LIMIT"),
     ],
 )
 def test_syntax_errors_say_what_may_have_been_meant(text: str, hint: str) -> None:
