@@ -267,6 +267,40 @@ def test_infeasible(declared: dict[str, object], sql: str, message: str) -> None
     assert error.value.exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        ("k IN (1, 50, 97, 99) AND k > 95", [97, 99]),
+        ("k IN (1, 50, 100) AND k % 50 = 0", [50, 100]),
+        ("k BETWEEN 11 AND 15 AND k NOT IN (14)", [11, 12, 13, 15]),
+        ("k IN (5, 6, 7) AND k > :least", [6, 7]),
+        ("k IN (1, 2) AND v > 1", [1, 2]),
+        ("k IN (1, 2) AND 1 / (k - 1) > 0", [1, 2]),  # which may fail, of rows that are there
+        ("k IN (1, 2) AND k > 5", []),
+        ("s IN ('a1', 'b1') AND s LIKE 'a%'", ["a1"]),
+        ("d IN (0.0D, 1D) AND length(CAST(d AS STRING)) = 4", [0.0, 1.0]),  # as -0.0 has
+        ("m IN (1.5, 2.55, 3) AND m > 1", [Decimal("1.5"), Decimal(3)]),  # 2.55 is none of m
+    ],
+)
+def test_constants_that_another_condition_of_the_column_rejects_are_not_asked_for(
+    where: str, keys: list[object]
+) -> None:
+    columns = "k int, v int, s string, d double, m decimal(5,1)"
+    tables = catalog(table("a.t", columns, lookups=("k", "s", "d", "m")))
+    for sql in (f"SELECT v FROM t WHERE {where}", f"SELECT v FROM (SELECT * FROM t) q WHERE {where}"):
+        blocks = prepare(sql, tables, params={"least": 5} if ":" in where else None).blocks
+        seeds = [seed for block in blocks for alias in block.plan.aliases for seed in alias.seeds]
+        assert [key for seed in seeds for (key,) in seed.keys] == keys
+
+
+def test_and_so_are_those_that_a_condition_of_an_equal_column_rejects() -> None:
+    tables = catalog(table("a.t", "k int, v int", lookups=("k",)), table("a.u", "k bigint", lookups=("k",)))
+    plan = prepare(
+        "SELECT v FROM t JOIN u USING (k) WHERE u.k IN (1, 8, 9) AND t.k > 7", tables
+    ).only_block.plan
+    assert [alias.seeds[0].keys for alias in plan.aliases] == [((8,), (9,))] * 2
+
+
 def test_required_key_columns_are_bound_by_constants() -> None:
     one = catalog(table("a.t", "x int, y int", scans=1, required="x", lookups=("x", "y")))
     plan = prepare("SELECT y FROM t WHERE x = 5 AND y = 6", one).only_block.plan
