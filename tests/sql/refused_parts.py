@@ -4,6 +4,11 @@ from __future__ import annotations
 
 #: Statements, and what is underlined in them.
 REFUSED = [
+    ("SELECT u.* FROM t LEFT ANTI JOIN u ON t.k = u.k", "*"),
+    ("SELECT t.id, u.* EXCEPT (k) FROM t LEFT SEMI JOIN u ON t.k = u.k", "*"),
+    ("SELECT struct(u.*) FROM t LEFT SEMI JOIN u ON t.k = u.k", "*"),
+    ("SELECT q.* FROM t LEFT SEMI JOIN (SELECT * FROM u) q ON t.k = q.k", "*"),
+    ("SELECT t.id FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u c ON c.k = u.k", "k"),
     ("SELECT array_contains(arr, '1') FROM n", "'1'"),
     ("SELECT array_contains(map_keys(m), 1) FROM n", "1"),
     ("SELECT array_append(arr, t.dt) FROM n, t", "t.dt"),
@@ -132,6 +137,9 @@ REFUSED = [
     ("SELECT q.z FROM t, LATERAL upper(t.s) AS q(z)", "upper"),
 ]
 TAKEN = [
+    "SELECT t.* FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u c ON c.k = t.k AND c.n = n",
+    "SELECT t.id FROM t LEFT ANTI JOIN (u JOIN u c ON u.k = c.k) ON t.k = u.k AND t.id < (SELECT max(n) FROM u b WHERE b.k = c.k)",
+    "SELECT u.* FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u ON t.k = u.k",
     "SELECT decode(X'00', 'utf-8'), decode(id, 1, 'a', 'b'), decode(k, 1, 'a', 2, 'b', 'c'), uniform(1, 10, 0) FROM t",
     "SELECT try_subtract(dt, INTERVAL 1 DAY), try_divide(INTERVAL 2 DAY, 2), to_number(s, '999'), mask(s, 'X') FROM t",
     "SELECT sequence(dt, dt, INTERVAL 1 DAY), sequence(id, k), sequence(id, k, 2), to_number(s, '999') FROM t",
