@@ -77,7 +77,8 @@ def noted(read: _Reader) -> _Reader:
     def note(parser: SparkParser) -> tuple[str, Node | list[Node] | None]:
         word = parser._curr  # noqa: SLF001 - what such parsers are made of
         key, made = read(parser)
-        opened(made[0] if isinstance(made, list) else made, word)
+        for node in made[:1] if isinstance(made, list) else [made]:
+            opened(node, word)
         return key, made
 
     return note
