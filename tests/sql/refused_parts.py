@@ -138,7 +138,7 @@ REFUSED = [
 ]
 TAKEN = [
     "SELECT t.* FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u c ON c.k = t.k AND c.n = n",
-    "SELECT t.id FROM t LEFT ANTI JOIN (u JOIN u c ON u.k = c.k) ON t.k = u.k AND t.id < (SELECT max(n) FROM u b WHERE b.k = c.k)",
+    "SELECT t.id FROM t LEFT ANTI JOIN (u JOIN u c ON u.k = c.k) ON t.k = u.k AND t.id < c.n",
     "SELECT u.* FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u ON t.k = u.k",
     "SELECT decode(X'00', 'utf-8'), decode(id, 1, 'a', 'b'), decode(k, 1, 'a', 2, 'b', 'c'), uniform(1, 10, 0) FROM t",
     "SELECT try_subtract(dt, INTERVAL 1 DAY), try_divide(INTERVAL 2 DAY, 2), to_number(s, '999'), mask(s, 'X') FROM t",
