@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
+import pyarrow as pa
+
 from fff.budget import Money
 from fff.catalog import Cacheable, Catalog, LookupMethod, ScanMethod, Table
 from fff.display.counts import counted
@@ -291,6 +293,10 @@ class _BlockEstimate:
             return Interval(0, None), f"how many different {column} there are is not known"
         alias, name = self._places[column]
         number = self._block.plan.aliases[alias].table
+        spelled = _spelled(self._block.tables[number])
+        if spelled is not None:
+            different = len(spelled[name].unique().drop_null())
+            return Interval(different, different), f"{different:,} different {column} in the query"
         if number not in self._fed:
             table = self._block.tables[number]
             facts, _ = self._facts(table)
@@ -322,6 +328,9 @@ class _BlockEstimate:
         table, planned = self._block.tables[number], self._block.plan.tables[number]
         if number in self._fed:
             return self._fed_keys(number)
+        spelled = _spelled(table)
+        if spelled is not None:
+            return len(spelled)
         facts, _ = self._facts(table)
         seen = {} if facts is None else facts.methods
         most = [seen[scan.name].rows * (1 + _GROWTH) for scan in planned.scans if scan.name in seen]
@@ -362,6 +371,12 @@ class _BlockEstimate:
                 return None
             total += keys
         return total
+
+
+def _spelled(table: Table) -> pa.Table | None:
+    """The rows of a table that the text of the statement spells out."""
+    rows = [scan.endpoint for scan in table.scans if not table.source]
+    return rows[0] if rows and isinstance(rows[0], pa.Table) else None
 
 
 def _more(number: int) -> int:

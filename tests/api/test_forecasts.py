@@ -111,6 +111,24 @@ async def test_tables_that_no_source_holds_ask_for_nothing(ask: Ask, sql: str) -
     assert report["complete"]
 
 
+@pytest.mark.parametrize(
+    ("sql", "low", "high"),
+    [
+        ("SELECT s.b FROM web.s JOIN (VALUES (1), (2), (2), (NULL)) v(k) ON s.a = v.k", 2, 2),
+        ("SELECT v.k, s.b FROM (VALUES (1), (2), (2)) v(k) LEFT JOIN web.s ON s.a = v.k", 2, 2),
+        ("SELECT s.b FROM web.s JOIN (VALUES (1), (2), (3)) v(k) ON s.a = v.k WHERE v.k > 1", 0, 3),
+        ("SELECT s.b FROM web.s JOIN (VALUES (1), (2), (3)) v(k) ON s.a = v.k LIMIT 1", 0, 3),
+        ("SELECT b FROM web.s WHERE a IN (1, 2, 2, 29) AND a < 20", 2, 2),
+    ],
+)
+async def test_keys_that_the_statement_spells_out_are_counted(
+    ask: Ask, sql: str, low: int, high: int
+) -> None:
+    said, _, report = await ask(sql)
+    assert said.requests == Interval(low, high)
+    assert low <= sum(one["requests"] for one in report["access"]) <= high
+
+
 @pytest.mark.slow
 async def test_what_is_known_of_a_table_serves_other_queries(ask: Ask) -> None:
     await ask(JOIN)

@@ -56,7 +56,7 @@ FOLLOWED = [
 ]  # fmt: skip
 #: Those that are refused, as ever: what the engine does not compute, or takes some rows of, starts no recursion.
 REFUSED = [
-    "WITH RECURSIVE w AS (SELECT k, nx FROM v WHERE k = 1 LIMIT 1 UNION ALL SELECT v.k, v.nx FROM w JOIN v ON v.k = w.nx) SELECT * FROM w",
+    "WITH RECURSIVE w AS ((SELECT k, nx FROM v WHERE k = 1 LIMIT 1) UNION ALL SELECT v.k, v.nx FROM w JOIN v ON v.k = w.nx) SELECT * FROM w",
     "WITH RECURSIVE w(a) AS (SELECT max(k) FROM q UNION ALL SELECT v.nx FROM w JOIN v ON v.k = w.a) SELECT * FROM w",
     "WITH RECURSIVE w(a) AS (SELECT 1 UNION ALL SELECT v.nx FROM w JOIN v ON v.k = w.a AND rand() < 2) SELECT * FROM w",
     "WITH RECURSIVE w(a) AS (SELECT 1 UNION ALL SELECT int(sinh(v.nx)) FROM w JOIN v ON v.k = w.a) SELECT * FROM w",

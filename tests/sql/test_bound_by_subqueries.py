@@ -175,7 +175,7 @@ def test_a_column_of_either_side_gets_keys_from_both_or_none() -> None:
             "a recursive query asks for keys step by step where",
         ),
         (
-            "SELECT pname FROM line LATERAL VIEW explode(array(o, qty)) e AS x JOIN part ON part.pk = e.x",
+            "SELECT pname FROM line, LATERAL explode(array(o, qty)) e(x) JOIN part ON part.pk = e.x",
             "what LATERAL makes binds keys from a query of its own",
         ),
     ],

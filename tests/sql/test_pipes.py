@@ -48,7 +48,6 @@ def test_pipes_mean_a_select(pipes: str, select: str) -> None:
         "FROM r, u |> LIMIT 3 |> WHERE r.i = u.i",
         "FROM r |> SET i = i + 1",
         "FROM r |> TABLESAMPLE (10 PERCENT)",
-        "FROM r WHERE b |> LIMIT 2",
         "FROM r |> SELECT i |> WHERE r.l = 1",  # refused, but `SELECT i |> WHERE r.i = 1` is not
         "FROM r |> SELECT r.i, r.l |> JOIN u AS r ON true |> WHERE r.l = 1",
         "FROM r |> SELECT i AS x |> SET x = x + 1, x = 2",

@@ -55,7 +55,14 @@ def quals(where: str, declared: Table = EVERYTHING, **params: object) -> set[tup
         ("n < 3 OR l > 8", set()),
         ("(n > 3 AND l > 1) OR (n > 5 AND l < 0)", {("n", ">", 3)}),
         ("n > 3 OR n IS NULL", set()),
-        ("NOT (n > 3)", set()),
+        ("NOT (n > 3)", {("n", "<=", 3)}),
+        ("NOT (n <> 3 OR l > 8)", {("n", "=", 3), ("l", "<=", 8)}),
+        ("NOT (n >= 3 AND n <= 5) AND NOT n < 2", {("n", ">=", 2)}),
+        ("NOT (x > 1.0D)", {("x", "<=", math.nextafter(1, 9))}),
+        ("n >= 27.5 AND n < 30.5D", {("n", ">=", 28), ("n", "<=", 30)}),
+        ("l BETWEEN -1.5 AND 2.5F AND NOT n < -0.5", {("l", ">=", -1), ("l", "<=", 2), ("n", ">", -1)}),
+        ("n > :bound", {("n", ">=", 28)}),
+        ("n < 3000000000.5", set()),  # which every n is
         ("n IS NOT NULL", set()),
         ("n = l AND n > 3", {("n", ">", 3), ("l", ">", 3)}),
         # A value that the narrower type does not have is not asked for.
@@ -86,7 +93,7 @@ def quals(where: str, declared: Table = EVERYTHING, **params: object) -> set[tup
     ],
 )
 def test_what_follows_from_a_condition(where: str, expected: set[tuple[str, str, object]]) -> None:
-    assert quals(where) == expected
+    assert quals(where, **({"bound": 27.5} if ":bound" in where else {})) == expected
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import planner_fakes
 import pytest
+import refused_clauses
 import refused_constants
 import refused_foreign
 import refused_parts
@@ -404,13 +405,13 @@ TAKEN = [
 ]  # fmt: skip
 
 
+_MORE = (refused_constants, refused_parts, refused_foreign, refused_clauses)
+MORE_REFUSED = [one for module in _MORE for one in module.REFUSED]
+MORE_TAKEN = [one for module in _MORE for one in module.TAKEN]
+
+
 def test_what_spark_refuses_is_told_at_once() -> None:
-    for sql, place in (
-        *REFUSED,
-        *refused_constants.REFUSED,
-        *refused_parts.REFUSED,
-        *refused_foreign.REFUSED,
-    ):
+    for sql, place in (*REFUSED, *MORE_REFUSED):
         planner_fakes.refused_at(sql, place, CATALOG)
 
 
@@ -425,17 +426,17 @@ def test_a_text_may_be_json_whose_members_a_function_reads(asked: str) -> None:
 
 
 def test_what_spark_takes_is_taken() -> None:
-    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN, *refused_foreign.TAKEN):
+    for sql in (*TAKEN, *MORE_TAKEN):
         assert prepare(sql, CATALOG), sql
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_refuses_and_takes_the_same(spark: SparkEngine) -> None:
-    for sql, _ in (*REFUSED, *refused_constants.REFUSED, *refused_parts.REFUSED, *refused_foreign.REFUSED):
+    for sql, _ in (*REFUSED, *MORE_REFUSED):
         with pytest.raises(SparkError):
             spark.check(sql, EMPTY)
-    for sql in (*TAKEN, *refused_constants.TAKEN, *refused_parts.TAKEN, *refused_foreign.TAKEN):
+    for sql in (*TAKEN, *MORE_TAKEN):
         spark.check(sql, EMPTY)
 
 

@@ -66,6 +66,25 @@ def test_what_does_not_end(text: str, message: str) -> None:
         ("SELECT a FROM t LEFT u", "LEFT is a word of SQL: "),
         ("SELECT a b c FROM t", "is a comma, an operator or a bracket missing before it, or one too many?"),
         ("HERE FROM t", "a query begins with SELECT, WITH, FROM or VALUES"),
+        (
+            "SELECT a FROM my-hr.my-emp WHERE a > 1",
+            "write names with other signs in backticks: `my-hr`.`my-emp`",
+        ),
+        (
+            "SELECT a FROM t JOIN hr.my-emp e ON e.a-1 = t.a",
+            "write names with other signs in backticks: hr.`my-emp`",
+        ),
+        ("SELECT a FROM t, my-emp", "write names with other signs in backticks: `my-emp`"),
+        (
+            "SELECT a FROM t WHERE a IN (SELECT b FROM my-emp)",
+            "write names with other signs in backticks: `my-emp`",
+        ),
+        ("SELECT a FROM hr.2024", "write names with other signs in backticks: hr.`2024`"),
+        ("SELECT a FROM 2024-emp", "write names with other signs in backticks: `2024-emp`"),
+        ("SELECT a FROM my-file.csv", "write a file in quotes: 'my-file.csv'; names with other signs"),
+        ("SELECT a FROM t - 2", "is a comma, an operator or a bracket missing before it, or one too many?"),
+        ("SELECT a FROM t LIMIT 2 WHERE a > 1", "write it in front of LIMIT"),
+        ("SELECT a FROM t LIMIT 1 UNION SELECT b FROM u", "put brackets around the query that has LIMIT"),
     ],
 )
 def test_syntax_errors_say_what_may_have_been_meant(text: str, hint: str) -> None:
@@ -246,6 +265,40 @@ def test_infeasible(declared: dict[str, object], sql: str, message: str) -> None
         prepare(sql, catalog(table("a.t", "x int, y int", **declared)))
     assert message in error.value.render()
     assert error.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        ("k IN (1, 50, 97, 99) AND k > 95", [97, 99]),
+        ("k IN (1, 50, 100) AND k % 50 = 0", [50, 100]),
+        ("k BETWEEN 11 AND 15 AND k NOT IN (14)", [11, 12, 13, 15]),
+        ("k IN (5, 6, 7) AND k > :least", [6, 7]),
+        ("k IN (1, 2) AND v > 1", [1, 2]),
+        ("k IN (1, 2) AND 1 / (k - 1) > 0", [1, 2]),  # which may fail, of rows that are there
+        ("k IN (1, 2) AND k > 5", []),
+        ("s IN ('a1', 'b1') AND s LIKE 'a%'", ["a1"]),
+        ("d IN (0.0D, 1D) AND length(CAST(d AS STRING)) = 4", [0.0, 1.0]),  # as -0.0 has
+        ("m IN (1.5, 2.55, 3) AND m > 1", [Decimal("1.5"), Decimal(3)]),  # 2.55 is none of m
+    ],
+)
+def test_constants_that_another_condition_of_the_column_rejects_are_not_asked_for(
+    where: str, keys: list[object]
+) -> None:
+    columns = "k int, v int, s string, d double, m decimal(5,1)"
+    tables = catalog(table("a.t", columns, lookups=("k", "s", "d", "m")))
+    for sql in (f"SELECT v FROM t WHERE {where}", f"SELECT v FROM (SELECT * FROM t) q WHERE {where}"):
+        blocks = prepare(sql, tables, params={"least": 5} if ":" in where else None).blocks
+        seeds = [seed for block in blocks for alias in block.plan.aliases for seed in alias.seeds]
+        assert [key for seed in seeds for (key,) in seed.keys] == keys
+
+
+def test_and_so_are_those_that_a_condition_of_an_equal_column_rejects() -> None:
+    tables = catalog(table("a.t", "k int, v int", lookups=("k",)), table("a.u", "k bigint", lookups=("k",)))
+    plan = prepare(
+        "SELECT v FROM t JOIN u USING (k) WHERE u.k IN (1, 8, 9) AND t.k > 7", tables
+    ).only_block.plan
+    assert [alias.seeds[0].keys for alias in plan.aliases] == [((8,), (9,))] * 2
 
 
 def test_required_key_columns_are_bound_by_constants() -> None:

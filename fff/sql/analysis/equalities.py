@@ -112,10 +112,31 @@ def pin(conjuncts: Sequence[Expr], equalities: Equalities, scope: Scope) -> Pins
             if inherited not in known:
                 known.add(inherited)
                 derived.append((inherited, column))
-    spelled = united(cases_of(And(tuple(certain)), spell=True)) if certain else {}
-    return Pins(
-        values, tuple(derived), both(spelled, values), tuple(cases for cases in together if len(cases) > 1)
-    )
+    spelled = both(united(cases_of(And(tuple(certain)), spell=True)) if certain else {}, values)
+    for held in (values, spelled):
+        _leave_passing(held, certain, equalities, scope)
+    return Pins(values, tuple(derived), spelled, tuple(cases for cases in together if len(cases) > 1))
+
+
+def _leave_passing(
+    held: dict[Column, tuple[object, ...]], conjuncts: Sequence[Expr], equalities: Equalities, scope: Scope
+) -> None:
+    """Take from what columns may be the constants that conditions of one column reject: `k IN (1, …, 99) AND k % 50 = 0`."""
+    for conjunct in conjuncts:
+        column, *more = columns_of(conjunct)
+        known = () if more or pinned(conjunct) is not None else held.get(column, ())
+        arrow = scope.field(column).arrow
+        if not known or pa.types.is_floating(arrow):  # 0.0 and -0.0 are equal, and print differently
+            continue
+        try:
+            rows = {column: pa.array(known, arrow)}
+        except (pa.ArrowException, OverflowError):  # a constant that the type has not
+            continue
+        passes = evaluate(conjunct, rows.__getitem__, len(known)).to_pylist()
+        kept = {value for value, passed in zip(known, passes, strict=True) if passed}
+        for member in (column, *equalities.others(column)):
+            if member in held:
+                held[member] = tuple(value for value in held[member] if value in kept)
 
 
 def handed_on(

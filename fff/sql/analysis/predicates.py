@@ -61,6 +61,7 @@ from fff.sql.syntax.literals import (
     back_cast,
     constant_of,
     convert,
+    fits,
 )
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, Statement, exp, operands
@@ -262,6 +263,9 @@ class Translator(Struct, frozen=True):
                 right=Literal() as one,
             ):
                 kind = self._type(column)
+                bound = _whole_bound(op, one.value) if is_integer(kind) else None
+                if bound is not None and fits(bound[1], kind):
+                    return Compare(bound[0], column, Literal(bound[1], kind))
                 try:
                     return Compare(op, column, Literal(back_cast(one.value, one.type, kind), kind))
                 except NoSuchValueError:
@@ -306,6 +310,17 @@ class Translator(Struct, frozen=True):
         """Of a column, or of a variable of a lambda."""
         variable = next((one for one in self.variables.values() if one.expr == column), None)
         return self.scope.field(column).arrow if variable is None else variable.type
+
+
+def _whole_bound(op: Operator, value: object) -> tuple[Operator, int] | None:
+    """What a bound with a fraction is to whole numbers: `> 27.5` is `>= 28`. None for any other."""
+    if not isinstance(value, float | Decimal) or not math.isfinite(value) or value == int(value):
+        return None
+    bounds: Mapping[str, tuple[Operator, int]] = {
+        **dict.fromkeys((">", ">="), (">=", math.ceil(value))),
+        **dict.fromkeys(("<", "<="), ("<=", math.floor(value))),
+    }
+    return bounds.get(op)
 
 
 def _above(cut: FunctionCall, values: Sequence[object]) -> bool:

@@ -23,6 +23,7 @@ from fff.dataflow.plan.expressions import And, Column, Compare, Expr, FunctionCa
 from fff.dataflow.plan.extents import Extent, Stretch, ValueSet, Verge
 from fff.quals import Operator, Qual, in_order
 from fff.schema import ArrowType, Field
+from fff.sql.analysis.cases import positive
 from fff.sql.analysis.conjuncts import Conjunct
 from fff.sql.analysis.equalities import Equalities
 from fff.sql.binder.names import try_resolve
@@ -128,11 +129,11 @@ def narrowed(block: SourceBlock, conjuncts: Sequence[Conjunct], equalities: Equa
 
 def says_all(table: Table, condition: Expr) -> bool:
     """Whether requests for a narrowed table, the only one of its block, leave out every row that a condition rejects."""
-    match condition:
+    match positive(condition):
         case And(items=items):
             return all(says_all(table, item) for item in items)
-        case Compare(op="="):
-            return all(says_all(table, Compare(op, condition.left, condition.right)) for op in (">=", "<="))
+        case Compare(op="=", left=left, right=right):
+            return all(says_all(table, Compare(op, left, right)) for op in (">=", "<="))
         case Compare(op=op, left=Column(index=index), right=Literal(value=value)) if value is not None:
             return _ensured(table, index, op, value)
         case InList(item=Column(index=index), values=several):
@@ -179,7 +180,7 @@ def _column_values(
 
 def _said(expr: Expr) -> dict[Column, _Values]:
     """What a condition leaves of the columns it names, where it is true."""
-    match expr:
+    match positive(expr):
         case Compare(op=op, left=Column() as column, right=Literal(value=value)) if value is not None:
             return {column: values} if (values := _compared(op, value)) is not None else {}
         case InList(item=Column() as column, values=several):

@@ -10,7 +10,7 @@ from fff.dataflow.plan.plan import JoinKind
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.sql.binder.checks import check_queries, is_all, twins_of
 from fff.sql.binder.common_conjuncts import follows
-from fff.sql.binder.names import find_table, parts_of, reference_span
+from fff.sql.binder.names import find_table, parts_of, qualifier_of, reference_span
 from fff.sql.binder.regions import Region, regions_of, without_tail
 from fff.sql.binder.scopes import (
     Around,
@@ -79,6 +79,11 @@ def check_names(tree: QueryTree) -> None:
         for column in scope.columns:
             if resolve(column, scope) == "nowhere" and not is_all(column):
                 raise _unknown(tree.statement, column, scope)
+        for star in scope.stars:
+            names = qualifier_of(star)
+            named = [one for one in scope.reach if any(one.answers_to(names[:depth]) for depth in (1, 2))]
+            if named and not any(one.seen_from(star) for one in named):
+                raise _unknown(tree.statement, star, scope)
 
 
 def _unknown(statement: Statement, node: Node, scope: SelectScope) -> QueryError:
@@ -327,7 +332,7 @@ class _ScopeReader(Struct):
         scope.one_sided |= one.kind != "inner"
         if kind in {"SEMI", "ANTI"}:
             for source in right.sources:
-                source.hidden = True
+                source.hider = join
             return _Side(left.sources, left.nullable)
         if side in {"LEFT", "FULL"}:
             nullable |= set(right.sources)

@@ -35,7 +35,19 @@ class Source(Struct, eq=False):
     sealed: bool = False  # sampled or pivoted: its rows must be all there
     whole: bool = False  # every column is needed, whatever names say
     nullable: bool = False  # some outer join may fill it with NULLs
-    hidden: bool = False  # a semi or anti join: nothing behind the join sees it
+    hider: Node | None = None  # a semi or anti join whose right side it is: nothing behind that sees it
+
+    @property
+    def hidden(self) -> bool:
+        """Whether its columns do not come out of FROM."""
+        return self.hider is not None
+
+    def seen_from(self, node: Node) -> bool:
+        """Whether a reference of its scope may name it: a condition of a join sees both sides, whatever comes out."""
+        at: Node | None = node
+        while at is not None and self.hider is not None and at is not self.hider:
+            at = at.parent
+        return at is not None
 
     @property
     def called(self) -> bool:
@@ -257,8 +269,7 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     """What a column reference in a scope means."""
     names = [part.name.lower() for part in parts_of(node)]
     for at in scope.enclosing:
-        joining = in_join(node, at.scope)
-        resolved = _qualified(names, at, joining=joining) or _bare(names, at, joining=joining)
+        resolved = _qualified(names, at, node) or _bare(names, at, node)
         if resolved is not None:
             return resolved
         made = at.left is None and at.scope.makes(names[0], at=node if at.scope is scope else None)
@@ -267,12 +278,12 @@ def resolve(node: Node, scope: SelectScope) -> Verdict:
     return "local" if is_generated(names[0], scope.node) else "nowhere"
 
 
-def _qualified(names: Sequence[str], around: Around, *, joining: bool) -> Found | Literal["unknown"] | None:
+def _qualified(names: Sequence[str], around: Around, node: Node) -> Found | Literal["unknown"] | None:
     for depth in (2, 1):
         if len(names) <= depth:
             continue
         for source in around.sources:
-            if not source.answers_to(names[:depth]) or (source.hidden and not joining):
+            if not source.answers_to(names[:depth]) or not source.seen_from(node):
                 continue
             if source.names is None:
                 return "unknown"
@@ -293,23 +304,13 @@ def _item_of(node: Node, select: Node) -> int | None:
     return next(number for number, item in enumerate(select.expressions) if item is at) if inside else None
 
 
-def in_join(node: Node, scope: SelectScope) -> bool:
-    """Whether a reference stands in the condition of a join, which sees both sides whatever comes out of it."""
-    at = node.parent
-    while at is not None and at is not scope.node:
-        if isinstance(at, exp.Join):
-            return True
-        at = at.parent
-    return False
-
-
-def _bare(names: Sequence[str], around: Around, *, joining: bool) -> Found | Literal["unknown"] | None:
+def _bare(names: Sequence[str], around: Around, node: Node) -> Found | Literal["unknown"] | None:
     """The first part as a column; what follows reads its fields."""
     scope = around.scope
     candidates = [
         Found(source, index, 0)
         for source in around.sources
-        if (joining or not source.hidden) and not source.called
+        if source.seen_from(node) and not source.called
         if (index := source.index(names[0])) is not None
     ]
     if names[0] in scope.blurred and candidates:
@@ -332,7 +333,7 @@ def ambiguous(node: Node, scope: SelectScope) -> list[str]:
         or scope.makes(name)
     ):
         return []
-    meant = _qualified([one.name.lower() for one in parts_of(node)], Around(scope), joining=False)
+    meant = _qualified([one.name.lower() for one in parts_of(node)], Around(scope), node)
     if isinstance(meant, Found):
         name = parts_of(node)[meant.qualifiers].name.lower()
     elif meant is not None:
@@ -385,10 +386,10 @@ def _select_outputs(scope: SelectScope) -> list[Output] | None:
     for item in scope.node.expressions:
         bare = item.unalias()
         if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
-            columns = _starred(scope, bare)
+            columns = star_columns(scope, bare)
             if columns is None:
                 return None
-            outputs += columns
+            outputs += [Output((one.names or ())[at], origins_of(one, at), (one, at)) for one, at in columns]
             continue
         if isinstance(item, exp.Aliases):  # explode(m) AS (k, v)
             outputs += [Output(name.name, None) for name in item.expressions]
@@ -413,15 +414,6 @@ def _own_name(item: Node, scope: SelectScope) -> str:
     verdict = resolve(kept, scope) if kept is not bare else "local"
     field = isinstance(verdict, Found) and len(parts) > verdict.qualifiers + 1  # which a cast renames
     return "" if field else str(parts[-1].name)
-
-
-def _starred(scope: SelectScope, star: Node) -> list[Output] | None:
-    """What a star stands for; None where its order or its columns cannot be told."""
-    columns = star_columns(scope, star)
-    return columns and [
-        Output((source.names or ())[index], origins_of(source, index), (source, index))
-        for source, index in columns
-    ]
 
 
 def star_columns(scope: SelectScope, star: Node) -> list[tuple[Source, int]] | None:

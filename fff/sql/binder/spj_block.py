@@ -67,7 +67,8 @@ def find_block(statement: Statement, scope: SelectScope) -> SourceBlock:
     end, behind, *_ = [*(at for _, at in clauses), scope.region.end, scope.region.end]
     walk = _FromClause(statement, scope, start + 1, end)
     reach = walk.run()
-    if clauses and clauses[0][0] == "where":
+    if scope.node.args.get("where"):
+        assert clauses[0][0] == "where", "the parser has seen to the order"
         walk.conditions += split(statement, scope.node.args["where"].this, end + 1, behind, reach)
         end = behind
     used = statement.span(start, end)

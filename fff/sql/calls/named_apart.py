@@ -13,7 +13,7 @@ from typing import Literal
 from fff.errors import Span
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.names import is_free, parts_of
-from fff.sql.binder.scopes import QueryTree, SelectScope, Source, in_join
+from fff.sql.binder.scopes import QueryTree, SelectScope, Source
 from fff.sql.binder.select_text import alias_place
 from fff.sql.syntax.edits import Edit, edit
 from fff.sql.syntax.statement import Node, TokenType, exp, identifier_span, quote
@@ -72,8 +72,7 @@ def _meant(node: Node, scope: SelectScope) -> _QualifiedName | Literal["unclear"
     names = [part.name.lower() for part in parts_of(node)]
     star = isinstance(node.this, exp.Star)
     for at in scope.enclosing:
-        joining = in_join(node, at.scope)
-        seen = [one for one in at.sources if joining or not one.hidden]
+        seen = [one for one in at.sources if one.seen_from(node)]
         for depth in (2, 1):
             if len(names) <= depth or (star and len(names) != depth + 1):
                 continue

@@ -11,11 +11,12 @@ So the tree is right for whoever reads it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from fff.sql.syntax.foreign.clauses import check_bare, check_ended, check_order, check_piped, noted, opened
 from fff.sql.syntax.foreign.counts import counted
 from fff.sql.syntax.foreign.written_types import worded
-from fff.sql.syntax.statement import SHIFT, SPARK, ErrorLevel, Node, SparkParser, TokenType, exp
+from fff.sql.syntax.statement import SHIFT, SPARK, ErrorLevel, Node, SparkParser, Token, TokenType, exp
 
 #: What makes a node of two operands.
 _Maker: TypeAlias = "Callable[[Node | None, Node | None], Node]"
@@ -46,6 +47,15 @@ def _pipe_limit(parser: SparkParser, query: exp.Select) -> exp.Select:
     query.set("limit", limit)
     query.set("offset", offset)
     return query
+
+
+def _pipe_select(parser: SparkParser, query: exp.Select) -> exp.Select:
+    """`|> SELECT a, b`, of which sqlglot takes the list, and drops what else there is."""
+    select = parser._parse_select(consume_pipe=False)  # noqa: SLF001 - what such parsers are made of
+    assert select is not None, "its word is there"
+    check_piped(parser, select)
+    query = query.select(*select.expressions, append=False)
+    return parser._build_pipe_cte(query=query, expressions=[exp.Star()])  # noqa: SLF001 - what such parsers are made of
 
 
 def _any(parser: SparkParser) -> Node | None:
@@ -97,6 +107,7 @@ class SparkGrammar(SparkParser):
 
     PIPE_SYNTAX_TRANSFORM_PARSERS = {  # noqa: RUF012 - as sqlglot has it
         **SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS,
+        "SELECT": _pipe_select,
         "SET": _pipe_set,
         **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
     }
@@ -105,6 +116,10 @@ class SparkGrammar(SparkParser):
         **SparkParser.NO_PAREN_FUNCTION_PARSERS,
         # Where sqlglot takes all of `any(b) = true` for what is inside.
         "ANY": _any,
+    }
+
+    QUERY_MODIFIER_PARSERS = {  # noqa: RUF012 - as sqlglot has it
+        kind: noted(read) for kind, read in SparkParser.QUERY_MODIFIER_PARSERS.items()
     }
 
     FUNCTIONS = {**SparkParser.FUNCTIONS, "TIMEDIFF": SparkParser.FUNCTIONS["TIMESTAMPDIFF"]}  # noqa: RUF012 - as sqlglot has it
@@ -205,6 +220,50 @@ class SparkGrammar(SparkParser):
         """A cast, which is told from the letter of `5L` where it is none."""
         made = super().build_cast(strict, **how)
         made.meta["suffix"] = self._prev.start == self._tokens[self._index - 2].start
+        return made
+
+    #: Where a query ended with a clause behind which it cannot go on, and the word of that.
+    _ended: tuple[int, Token] | None = None
+
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        began = self._prev.end
+        made = super()._parse_query_modifiers(this)
+        last = check_order(self, made, began) if isinstance(made, self.MODIFIABLES) else None
+        if last is not None:
+            self._ended = self._index, last
+        return made
+
+    def _parse_from(self, joins: bool = False, *how: bool, **named: bool) -> exp.From | None:
+        """FROM with its word; with `joins` one that stands in front of SELECT, or has none."""
+        word = self._curr
+        made = opened(super()._parse_from(joins, *how, **named), word)
+        if made is not None and joins:
+            made.meta["leads"] = True
+            check_bare(self)
+        return made
+
+    def _parse_join(self, *how: Any, **named: Any) -> exp.Join | None:
+        word = self._curr
+        return opened(super()._parse_join(*how, **named), word)
+
+    def _parse_lateral(self) -> exp.Lateral | None:
+        word = self._curr
+        return opened(super()._parse_lateral(), word)
+
+    def parse_set_operation(self, this: Node | None, *how: bool, **named: bool) -> exp.SetOperation | None:
+        """UNION and its like. A pipe in front of it ends a query."""
+        ended, piped = self._ended, self._prev.token_type is TokenType.PIPE_GT
+        goes_on = self._curr.token_type in self.SET_OPERATIONS and not piped
+        if goes_on and ended is not None and ended[0] == self._index:
+            check_ended(self, ended[1])
+        return super().parse_set_operation(this, *how, **named)
+
+    def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query | None:
+        if self._ended is not None and self._ended[0] == self._index:
+            check_ended(self, self._ended[1])
+        made = super()._parse_pipe_syntax_query(query)
+        if made is not None:
+            made.meta["piped"] = True
         return made
 
     def _parse_limit(self, this: Node | None = None, *how: bool, **named: bool) -> Node | None:

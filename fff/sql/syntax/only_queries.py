@@ -127,6 +127,7 @@ def _check(text: str, tokens: Sequence[Token], node: Node) -> None:
     what = _REFUSED.get(type(node))
     if what is not None:
         raise UnsupportedSQL(what, sql=text, span=_word_place(tokens, what.split()[:1]) or text_span(node))
+    _refuse_dialects(text, tokens, node)
     check_count(text, node)
     check_type(text, node)
     if not isinstance(node, _KNOWN):
@@ -169,6 +170,22 @@ def _check(text: str, tokens: Sequence[Token], node: Node) -> None:
                 span=_word_place(tokens, (name,)),
                 hint="write the name of the table itself",
             )
+
+
+def _refuse_dialects(text: str, tokens: Sequence[Token], node: Node) -> None:
+    """`DISTINCT ON (…)` of PostgreSQL and `t WITH (NOLOCK)` of SQL Server."""
+    if isinstance(node, exp.Distinct) and node.args.get("on"):
+        opens, ends = (TokenType.DISTINCT, TokenType.ON), TokenType.ON
+        hint = "write SELECT … QUALIFY row_number() OVER (PARTITION BY … ORDER BY …) = 1"
+    elif isinstance(node, exp.WithTableHint):
+        opens, ends, hint = (TokenType.WITH, TokenType.L_PAREN), TokenType.R_PAREN, "leave it out"
+    else:
+        return
+    kinds = [token.token_type for token in tokens]
+    start = next(at for at in range(len(kinds)) if tuple(kinds[at : at + 2]) == opens)
+    place = Span(tokens[start].start, tokens[kinds.index(ends, start)].end + 1)
+    message = f"{text[place.start : place.end]} is not supported: Spark SQL does not have it"
+    raise QueryError(message, sql=text, span=place, hint=hint)
 
 
 def _refusal(text: str, word: str, place: Span) -> UnsupportedSQL:

@@ -23,6 +23,7 @@ from fff.sql.syntax.statement import (
     TokenType,
     depths_of,
     exp,
+    quote,
     token_span,
     tokenize,
 )
@@ -55,6 +56,9 @@ _FUNCTIONS = frozenset(entry.partition(":")[0] for entry in ARITIES.split())
 _COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)")
 #: Between tokens, comments of templates and hints that stand where none can; and other comments.
 _BETWEEN = re.compile(r"(/\*\+|\{#)|--[^\n]*|/\*.*?\*/", re.DOTALL)
+#: What stands in the place of a table's name, be it one or not; and how it would be a file.
+_NAMED = re.compile(r"(?:\b(?:FROM|JOIN)\s+(?=[\w`])|,\s*(?=[^\W\d]|`))((?:\w|`[^`]*`|[.-])+)", re.IGNORECASE)
+_FILE = re.compile(r"(?:\w+\.)?(.*\.(?:[ct]sv|(?:nd)?json|jsonl|parquet|arrow|xlsx))", re.IGNORECASE)
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
 
 
@@ -211,6 +215,9 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
     foreign = foreign_before(text, tokens, token)
     if foreign is not None:
         return foreign
+    odd = _odd_name(text, token)
+    if odd is not None:
+        return odd
     if description.startswith(("Expecting", "Expected")):
         description = description[0].lower() + description[1:].rstrip(".")
         if token is tokens[-1]:  # what is missing is missing behind the last token
@@ -229,6 +236,22 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
         return _nothing_behind(text, token)
     meant = _meant(tokens, at)
     return QueryError(f'syntax error at "{token.text}"', sql=text, span=token_span(token), hint=meant)
+
+
+def _odd_name(text: str, stopped: Token) -> QueryError | None:
+    """The error for a table's name that the parser stopped in, for a dash or for the digit that it begins with."""
+    found = next((one for one in _NAMED.finditer(text) if one.start(1) <= stopped.start < one.end(1)), None)
+    parts = [] if found is None else re.findall(r"(?:`[^`]*`|[^.`])+", found[1])
+    written = [
+        one if re.fullmatch(r"[^\W\d]\w*|`[^`]*`", one) else quote(one.replace("`", "")) for one in parts
+    ]
+    if found is None or written == parts:
+        return None
+    file = _FILE.fullmatch(found[1])
+    hint = f"write names with other signs in backticks: {'.'.join(written)}"
+    if file is not None:
+        hint = f"write a file in quotes: '{file[1]}'; {hint.removeprefix('write ')}"
+    return QueryError(f"syntax error in the name {found[1]}", sql=text, span=Span(*found.span(1)), hint=hint)
 
 
 def _nothing_behind(text: str, token: Token) -> QueryError:

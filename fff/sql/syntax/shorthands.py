@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 
 from fff.errors import Span
 from fff.sql.syntax.edits import Edit, edit
+from fff.sql.syntax.foreign.clauses import OF_A_SELECT
 from fff.sql.syntax.only_queries import is_query
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import (
@@ -39,32 +40,23 @@ _SETS = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
 _BEGIN_A_QUERY = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.VALUES})
 _BEGIN_BRACKETS = _BEGIN_A_QUERY | {TokenType.TABLE, TokenType.WITH}
 _COUNTS = frozenset({TokenType.LIMIT, TokenType.OFFSET})
-#: Where a query behind `|> UNION` ends, if no bracket does it: ORDER BY and LIMIT are of all that stands before.
-_BEHIND_A_QUERY = _SETS | {
-    *(
-        TokenType.PIPE_GT,
-        TokenType.ORDER_BY,
-        TokenType.SORT_BY,
-        TokenType.CLUSTER_BY,
-        TokenType.DISTRIBUTE_BY,
-    ),
-    *(TokenType.LIMIT, TokenType.OFFSET, TokenType.SEMICOLON),
-}
-#: What ends a SELECT behind FROM, and its list.
-_ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
-_MORE = frozenset({TokenType.SELECT, TokenType.FROM})
 _ALL = "(SELECT * FROM "
 #: `IDENTIFIER('abs')(`
 _CALLED = [TokenType.VAR, TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN, TokenType.L_PAREN]
 _PART = r"(?:[^\W\d]\w*|`(?:[^`]|``)+`)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
-_BEHIND_A_LIST = frozenset(
+_TAIL = frozenset(
     {
-        *(TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.LATERAL, TokenType.WINDOW),
         *(TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY),
-        *(TokenType.LIMIT, TokenType.OFFSET, TokenType.QUALIFY),
+        *(TokenType.LIMIT, TokenType.OFFSET),
     }
 )
+#: What ends a SELECT behind FROM, and its list.
+_ENDS = _SETS | {TokenType.PIPE_GT, TokenType.SEMICOLON}
+#: Where a query behind `|> UNION` ends, if no bracket does it: ORDER BY and LIMIT are of all that stands before.
+_BEHIND_A_QUERY = _ENDS | _TAIL
+_MORE = frozenset({TokenType.SELECT, TokenType.FROM})
+_BEHIND_A_LIST = _TAIL | OF_A_SELECT | {TokenType.LATERAL, TokenType.WINDOW}
 
 
 def without_shorthands(sql: str) -> Edited:
@@ -77,15 +69,13 @@ def without_shorthands(sql: str) -> Edited:
     edits = []
     depths = depths_of(tokens)
     if tokens and tokens[0].token_type is TokenType.VALUES:
-        piped = any(
-            token.token_type is TokenType.PIPE_GT and not depth
-            for token, depth in zip(tokens, depths, strict=True)
-        )
-        edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if piped else "SELECT * FROM "))
+        outside = [token.token_type for token, depth in zip(tokens, depths, strict=True) if not depth]
+        first = next((kind for kind in outside if kind in _SETS | OF_A_SELECT), None)
+        bare = TokenType.PIPE_GT in outside or first in OF_A_SELECT
+        edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if bare else "SELECT * FROM "))
     for at in range(len(tokens) - 4):
-        if [one.token_type for one in tokens[at : at + 5]] == _CALLED and tokens[
-            at
-        ].text.lower() == "identifier":
+        called = [one.token_type for one in tokens[at : at + 5]] == _CALLED
+        if called and tokens[at].text.lower() == "identifier":
             name = plain_name(tokens[at + 2].text)
             edits += [edit(Span(tokens[at].start, tokens[at + 3].end + 1), name)] if name else []
     for at, token in enumerate(tokens[:-1]):
@@ -108,9 +98,10 @@ def without_shorthands(sql: str) -> Edited:
                 ),
                 len(tokens),
             )
-            piped = before in {TokenType.SEMICOLON, TokenType.L_PAREN} and behind < len(tokens)
-            piped = piped and tokens[behind].token_type is TokenType.PIPE_GT
-            edits.append(edit(Span(token.start, token.end + 1), "FROM" if piped else "SELECT * FROM"))
+            follows = tokens[behind].token_type if behind < len(tokens) else None
+            bare = before in {TokenType.SEMICOLON, TokenType.L_PAREN} and follows is TokenType.PIPE_GT
+            bare = bare or follows in OF_A_SELECT  # which is told as wrong
+            edits.append(edit(Span(token.start, token.end + 1), "FROM" if bare else "SELECT * FROM"))
     text = text.edited(edits) if edits else text
     brackets = _bracketed(tokenize(text.sql))
     text = text.edited(brackets) if brackets else text
@@ -210,6 +201,8 @@ def _turned(tokens: Sequence[Token]) -> list[Edit]:
             begun.pop(depth, None)
         elif kind is TokenType.FROM:
             begun.setdefault(depth, at)
+        elif kind in _BEHIND_A_LIST - {TokenType.LATERAL, TokenType.WINDOW} and depth in begun:
+            begun[depth] = None  # behind which there is no SELECT
         elif kind is TokenType.SELECT:
             first, begun[depth] = begun.get(depth), None
             edits += [] if first is None else _in_order(tokens, depths, first, at)
@@ -227,7 +220,11 @@ def _in_order(tokens: Sequence[Token], depths: Sequence[int], first: int, select
         if low < high
     ]
     whole = Span(tokens[first].start, tokens[end - 1].end + 1)
-    return [Edit(whole, tuple(part for place in places for part in (" ", place))[1:])]
+    parts = tuple(part for place in places for part in (" ", place))[1:]
+    beside = {tokens[at].token_type for at in (first - 1, first - 2, end) if 0 <= at < len(tokens)}
+    if beside & _SETS and _end(tokens, depths, select, _TAIL, select + 1) < end:
+        parts = ("(", *parts, ")")  # whose ORDER BY and LIMIT are its own
+    return [Edit(whole, parts)]
 
 
 def _bracketed(tokens: Sequence[Token]) -> list[Edit]:
@@ -238,7 +235,7 @@ def _bracketed(tokens: Sequence[Token]) -> list[Edit]:
         if tokens[at].token_type is not TokenType.PIPE_GT:
             continue
         if tokens[at + 1].token_type is TokenType.DROP:
-            word, end = tokens[at + 1], _end(tokens, depths, at, {TokenType.PIPE_GT, TokenType.SEMICOLON})
+            word, end = tokens[at + 1], _end(tokens, depths, at, _ENDS | _BEHIND_A_LIST, at + 2)
             stop = tokens[end - 1].end + 1
             edits += [edit(Span(word.start, word.end + 1), "SELECT * EXCEPT ("), edit(Span(stop, stop), ")")]
         if tokens[at + 1].token_type not in _SETS:

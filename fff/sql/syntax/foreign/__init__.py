@@ -3,6 +3,7 @@
 In: a parsed statement.
 Out: nothing, or an error with the place underlined.
 
+    clauses          The clauses of a query in the order of Spark's grammar
     counts           LIMIT and OFFSET with more than a number
     written_types    Types that Spark has not
 
