@@ -272,7 +272,9 @@ class _Merge(Struct, frozen=True):
         must(not stars)  # count(*) and the like
 
     def _starred(self, star: Node) -> Iterator[str]:
-        for source, index in _there(star_columns(self.scope, star)):
+        columns = star_columns(self.scope, star)
+        must(columns)
+        for source, index in _there(columns):
             name = self.values[index][0] if source is self.source else _there(source.names)[index]
             yield f"{self._value(source, index)} AS {quote(name)}"
 
