@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Protocol, runtime_checkable
 from urllib.parse import urlencode, urljoin
 
 from fff.catalog import Keys, Table
@@ -31,7 +32,7 @@ from fff_sources.http.response.verdicts import ENVELOPED, Rules
 from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.settings import base_url_variable, host_policy, limiter_name
-from fff_sources.http.tables import HttpAccess, PlannedTable, Question
+from fff_sources.http.tables import HttpAccess, PlannedTable, Question, Words
 
 
 class Exchange:
@@ -267,6 +268,14 @@ class Exchange:
         return fetch
 
 
+@runtime_checkable
+class MendingWords(Words, Protocol):
+    """Words of a service whose answers are not quite of their format."""
+
+    def mended(self, body: bytes) -> bytes:
+        """The same answer, as its format has it."""
+
+
 class _Asked:
     """Sends what an access method asks for some keys, or a question in its place.
 
@@ -313,6 +322,8 @@ class _Asked:
             raise SourceError(str(error), source=exchange.name, table=planned.table.name) from None
         if access.words is not None and (failure := access.words.failure(response)) is not None:
             raise exchange.problem(failure, response, planned.table.name)
+        if isinstance(access.words, MendingWords):
+            response = replace(response, body=access.words.mended(response.body))
         return response
 
     def _request(self, ask: Ask, arriving: Arriving | None, proof: Credentials, yields: bool) -> Request:
