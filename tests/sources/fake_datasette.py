@@ -88,7 +88,9 @@ class FakeDatasette:
         sql = f'SELECT {picked} FROM "{table}" WHERE {where} LIMIT {self.page + 1} OFFSET {start}'
         found = list(map(dict, self.db.execute(sql, values)))
         if query.get("_json_infinity") != "1":
-            found = [{name: None if value in INFINITE else value for name, value in row.items()} for row in found]
+            found = [
+                {name: None if value in INFINITE else value for name, value in row.items()} for row in found
+            ]
         following = str(start + self.page) if len(found) > self.page else None
         answer = {"rows": found[: self.page], "next": following, "truncated": False}
         return web.json_response(answer if self.later else {**answer, "filtered_table_rows_count": None})

@@ -108,7 +108,9 @@ class TablePage(FilterWords, frozen=True):
     def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = tuple(("_col", name) for name in dict.fromkeys(columns or [self.first]))
-        filters = tuple((f"{one.column}__{_FILTERS[one.operator]}", _written(one.value)) for one in self.quals)
+        filters = tuple(
+            (f"{one.column}__{_FILTERS[one.operator]}", _written(one.value)) for one in self.quals
+        )
         return Question(
             self.path, (*_BARE, *wanted, *self._filters(keys), *filters, *self.order, *asked.items())
         )
@@ -124,7 +126,8 @@ class TablePage(FilterWords, frozen=True):
         # numbers stay what they are, while SQLite may miss a fraction's last digit when it reads one from
         # text.
         values = ",".join(
-            _written(value) if _is_infinite(value) else encode(json_value(value)).decode() for (value,) in keys
+            _written(value) if _is_infinite(value) else encode(json_value(value)).decode()
+            for (value,) in keys
         )
         return ("_nocount", "1"), (f"{column}__in", f"[{values}]")
 
