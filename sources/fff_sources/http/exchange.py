@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 from urllib.parse import urlencode, urljoin
 
 from fff.catalog import Keys, Table
@@ -276,6 +276,13 @@ class MendingWords(Words, Protocol):
         """The same answer, as its format has it."""
 
 
+@runtime_checkable
+class MarkedWords(Words, Protocol):
+    """Words that may ask for a member which is no column: what has it is a record, whatever it lacks."""
+
+    mark: ClassVar[str]
+
+
 class _Asked:
     """Sends what an access method asks for some keys, or a question in its place.
 
@@ -377,4 +384,6 @@ def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) 
         or not names
     ):
         return None
+    if isinstance(access.words, MarkedWords):
+        names[access.words.mark] = None
     return None if access.is_projected and not columns else Members(list(names), bare=access.is_projected)

@@ -17,8 +17,7 @@ _WORDS = re.compile(
 _FROM = re.compile(
     r"""FROM\s*(?:NAMED\s*)?(?:<[^<>"{}|^`\\\x00-\x20]*>|[\w.-]*:[\w.:%-]*)\s*""", re.IGNORECASE
 )
-#: What stands before braces whose variables keys outside do not bind. Wikidata's labels are made when all else
-#: is done.
+#: What stands before braces whose variables keys outside do not bind. Wikidata's labels are made last of all.
 _APART = re.compile(r"(?:^| )(?:OPTIONAL|MINUS|EXISTS|SERVICE (?:SILENT )?wikibase label)$", re.IGNORECASE)
 
 
