@@ -327,7 +327,9 @@ class _Asked:
                 arriving.check(response)
         except BodyChangedError as error:
             raise SourceError(str(error), source=exchange.name, table=planned.table.name) from None
-        if access.words is not None and (failure := access.words.failure(response)) is not None:
+        if access.words is None:
+            return response
+        if (failure := access.words.failure(response)) is not None:
             raise exchange.problem(failure, response, planned.table.name)
         if isinstance(access.words, MendingWords):
             response = replace(response, body=access.words.mended(response.body))
