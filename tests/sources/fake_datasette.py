@@ -19,6 +19,7 @@ CREATE TABLE r_fts (x TEXT);
 INSERT INTO "a table/" VALUES ('q''', 1), ('z, z', 2), ('[1]', 3), ('é&=', 4);
 """
 COMPARED = {"exact": "=", "not": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "like": "LIKE"}
+INFINITE = (float("inf"), float("-inf"))  # JSON has none: null, where nobody asks for Infinity
 SPEC = """
 version: 1
 sources:
@@ -86,6 +87,10 @@ class FakeDatasette:
             where += f' ORDER BY "{by}" {"DESC" if "_sort_desc" in query else ""}, rowid'
         sql = f'SELECT {picked} FROM "{table}" WHERE {where} LIMIT {self.page + 1} OFFSET {start}'
         found = list(map(dict, self.db.execute(sql, values)))
+        if query.get("_json_infinity") != "1":
+            found = [
+                {name: None if value in INFINITE else value for name, value in row.items()} for row in found
+            ]
         following = str(start + self.page) if len(found) > self.page else None
         answer = {"rows": found[: self.page], "next": following, "truncated": False}
         return web.json_response(answer if self.later else {**answer, "filtered_table_rows_count": None})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,8 @@ from tests.sources.discovering import lookups, rows, types
 from tests.sources.fake_datasette import FakeDatasette, spec
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
+
+TEXT = 'Infinity, \\" -Infinity'
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -165,6 +168,23 @@ async def test_fractions_are_asked_for_as_numbers(serve: Serve, read: Callable[.
     keys = [method.keys for method in reader.table("r").lookups]
     assert await reader.lookup("r", 0.5, columns=["id"], number=keys.index(("f",))) == [{"id": 1}]
     assert served.asked[-1].query["f__in"] == "[0.5]"
+
+
+async def test_infinite_numbers_are_values_and_found(serve: Serve, read: Callable[..., Reader]) -> None:
+    fake = FakeDatasette()
+    fake.db.execute("INSERT INTO r (id, x, f) VALUES (100, ?, 9e999), (101, 'y', -9e999)", (TEXT,))
+    reader = read(spec(await serve(fake), "database: race"))
+    assert await rows(reader, "SELECT id, x, f FROM ds.r WHERE id >= 100") == [
+        (100, TEXT, math.inf),
+        (101, "y", -math.inf),
+    ]
+    assert await rows(reader, "SELECT id FROM ds.r WHERE f IS NULL") == []
+    assert sorted(await rows(reader, "SELECT id FROM ds.r WHERE f > 3.4")) == [(7,), (100,)]
+    assert await rows(reader, "SELECT id FROM ds.r WHERE f < -1.7976931348623157E308") == [(101,)]
+    assert await rows(reader, "SELECT id FROM ds.r WHERE f > -1.7976931348623157E308 AND f < 0.5") == [(0,)]
+    keys = [method.keys for method in reader.table("r").lookups]
+    found = await reader.lookup("r", math.inf, -math.inf, columns=["id"], number=keys.index(("f",)))
+    assert [row["id"] for row in found] == [100, 101]
 
 
 def test_unknown_keys_and_types(tmp_path) -> None:

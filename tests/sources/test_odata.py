@@ -111,6 +111,26 @@ async def test_a_scan_follows_next_links_with_only_the_columns_needed(
     assert reader.meter.total_rows == 7
 
 
+async def test_a_service_may_leave_odata_out_of_the_names_of_annotations(
+    read: Callable[..., Reader], serve: Serve
+) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        skip = int(request.query.get("$skiptoken", "0"))
+        rows = [{"id": number, "name": '"@nextLink" : "@count":'} for number in range(5)]
+        body: dict[str, Any] = {"@context": "$metadata#T", "@count": 5, "value": rows[skip : skip + 2]}
+        if skip + 2 < len(rows):
+            body["@nextLink"] = f"T?$skiptoken={skip + 2}"
+        return web.json_response(body)
+
+    served = await serve(answer)
+    reader = read(SPEC.format(url=served.url, more=", tables: {T: {columns: {id: int, name: string}}}"))
+    found = await reader.scan("T")
+    assert [row["id"] for row in found] == [0, 1, 2, 3, 4]
+    assert {row["name"] for row in found} == {'"@nextLink" : "@count":'}
+    assert reader.meter.total_rows == 5
+    assert len(await reader.lookup("T", '"@nextLink" : "@count":', number=1)) == 5
+
+
 async def test_pages_by_skip_are_ordered_by_the_key(read: Callable[..., Reader], shop: Served) -> None:
     reader = await discovered(read, shop, ", page_size: 4, paging: skip")
     assert await reader.scan("Customers", []) == [{}] * 7

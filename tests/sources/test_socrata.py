@@ -68,7 +68,8 @@ async def portal(request: web.Request) -> web.Response:
     assert request.path == "/resource/erm2-nwe9.json"
     assert request.query["$order"] == ":id"
     where = request.query.get("$where")
-    found = [row for row in ROWS if where is None or _holds(where, row)]
+    numbered: list[dict[str, object]] = [{":id": f"row-{number}", **row} for number, row in enumerate(ROWS)]
+    found = [row for row in numbered if where is None or _holds(where, row)]
     start = int(request.query["$offset"])
     fields = [one.strip("`") for one in request.query["$select"].split(",")]
     page = found[start : start + int(request.query["$limit"])]
@@ -113,6 +114,20 @@ async def test_a_scan_ends_with_a_short_page(serve: Serve, read: Callable[..., R
     assert found[0]["location"] == '{"type": "Point", "coordinates": [1.0, 2.0]}'
     assert [request.query["$offset"] for request in served.asked[1:]] == ["0", "3", "6"]
     assert {request.query["$select"] for request in served.asked[1:]} == {"unique_key,size,location"}
+
+
+async def test_pages_that_are_alike_in_what_is_needed_are_other_pages(
+    serve: Serve, read: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "ROWS", ROWS[:3] * 20)
+    reader, served = await city(serve, read)
+    await types(reader, "city.requests")
+    assert await reader.scan("requests", ["ward"]) == [{"ward": number % 3} for number in range(60)]
+    assert {request.query["$select"] for request in served.asked[1:]} == {":id,ward"}
+    assert await reader.scan("requests", []) == [{}] * 60
+    assert served.asked[-1].query["$select"] == ":id"
+    monkeypatch.setitem(globals(), "ROWS", [{**row, "ward": None} for row in ROWS])
+    assert await reader.scan("requests", ["ward"]) == [{"ward": None}] * 60
 
 
 async def test_lookups_say_values_as_literals(serve: Serve, read: Callable[..., Reader]) -> None:

@@ -15,6 +15,7 @@ from aiohttp import web
 from fff.errors import SourceError
 from fff_sources.load import lint
 from fff_sources.sparql import terms
+from fff_sources.sparql.select import bindable
 from tests.sources.reading import Reader
 from tests.web.serving import Serve, Served
 
@@ -128,6 +129,61 @@ async def test_keys_go_where_the_query_wants_them(over: Callable[..., Any]) -> N
         "SELECT ?a WHERE { { SELECT ?a WHERE { VALUES (?a) { (<urn:x>) } ?a wdt:P1 ?b } } }"
     )
     assert endpoint.queries[1].endswith("SELECT ?a WHERE { { SELECT ?a WHERE { ?a wdt:P1 ?b } } }")
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT ?x (COUNT(?l) AS ?n) WHERE { {keys} ?x a ex:C OPTIONAL { ?x rdfs:label ?l } } GROUP BY ?x", "x"),
+        ("SELECT ?x (STR(?l) AS ?name) { {keys} ?x rdfs:label ?l }", "x l"),
+        ("SELECT ?x ?n { {keys} ?x ex:p ?m BIND(?m + 1 as ?n) FILTER(?z > 1) }", "x m"),
+        ("SELECT ?x ?xLabel { {keys} ?x a ex:C SERVICE wikibase:label { bd:serviceParam ?l ?xLabel } }", "x"),
+        ("SELECT ?x ?l { {keys} ?x a ex:C MINUS { ?x ex:p ?m } FILTER EXISTS { ?x ex:q ?q } }", "x"),
+        ("SELECT * { { SELECT $x (MAX(?v) AS ?w) { {keys} $x ex:v ?v } GROUP BY $x } ?x ex:l ?l # ?y\n }", "x v"),
+        ("SELECT ?x ?l { {keys} { ?x ex:l ?l } UNION { ?x (ex:m/ex:n)* ?l } SERVICE ex:s { ?x ex:p '?q' } }", "x l"),
+        ("SELECT ?x ?l { ?x a ex:C OPTIONAL { {keys} ?x ex:l ?l } }", ""),
+        ("SELECT ?x ?l { { {keys} ?x ex:l ?l } UNION { {keys} ?x ex:m ?m } }", "x"),
+        ("SELECT ?x { ?x a ex:C }", ""),
+    ],
+)  # fmt: skip
+def test_keys_bind_the_variables_that_the_braces_around_them_have_values_for(query: str, names: str) -> None:
+    assert bindable(query) == set(names.split())
+
+
+async def test_a_key_that_cannot_be_bound_where_keys_go_is_joined_to_the_query(
+    over: Callable[..., Any],
+) -> None:
+    query = "SELECT ?x (COUNT(?l) AS ?n) WHERE { {keys} ?x ex:l ?l } GROUP BY ?x"
+    reader, endpoint, _ = await over(f'p: {{query: "{query}", columns: {{x: {{term: iri}}, n: int}}}}')
+    await reader.lookup("p", 4, number=1)
+    await reader.lookup("p", "urn:x", number=0)
+    plain = query.replace("{keys} ", "")
+    counted, bound = (text.split("WHERE {", 1)[1].strip() for text in endpoint.queries)
+    assert counted == (
+        f"FILTER(<{XSD}decimal>(?n) IN (4)) {{ SELECT * WHERE {{ {{ {plain} }} FILTER(BOUND(?n)) }} }} }}"
+    )
+    assert bound == "{ " + query.replace("{keys}", "VALUES (?x) { (<urn:x>) }") + " } }"
+
+
+async def test_from_stands_at_the_outermost_query(over: Callable[..., Any]) -> None:
+    query = "SELECT ?s (wd:from(?o) AS ?p) FROM <http://ex/g> from named wd:g # FROM <x>\n { ?s ?p ?o . ?from ?a <FROM> }"
+    reader, endpoint, _ = await over(f"p: {{query: {json.dumps(query)}, columns: {{s: {{term: iri}}}}}}")
+    await reader.scan("p")
+    await reader.lookup("p", "urn:x")
+    for text in endpoint.queries:
+        assert "SELECT ?s FROM <http://ex/g> from named wd:g WHERE { " in text
+        assert "{ SELECT ?s (wd:from(?o) AS ?p) # FROM <x> { ?s ?p ?o . ?from ?a <FROM> } }" in text
+
+
+async def test_a_type_is_found_only_where_all_values_are_of_it(over: Callable[..., Any]) -> None:
+    rows = [
+        {"zoned": typed("2020-01-01Z", "date"), "day": typed("2020-01-01", "date"), "n": typed("1", "integer")},
+        {"zoned": typed("2020-01-01", "date"), "day": typed("2020-01-02", "date"), "n": typed("9" * 20, "integer")},
+    ]  # fmt: skip
+    reader, _, _ = await over('p: {query: "SELECT * { ?a ?b ?c }"}', rows, ["zoned", "day", "n"])
+    await reader.catalog.discover([reader.table("p")])
+    assert [column.type for column in reader.table("p").columns] == ["string", "date", "string"]
+    assert [row["zoned"] for row in await reader.scan("p")] == ["2020-01-01Z", "2020-01-01"]
 
 
 async def test_a_class_with_predicates(over: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -14,8 +15,11 @@ from fff_sources.http.templates import json_value, text_of
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _FRACTIONS = re.compile("DECIMAL|NUMERIC|NUMBER")
-#: Leave out of an answer what only people read.
-_BARE = (("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_nosuggest", "1"))
+#: Leave out of an answer what only people read, and tell infinite numbers, which are null where nobody asks.
+_BARE = (
+    ("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_nosuggest", "1"), ("_json_infinity", "1"),
+)  # fmt: skip
+_INFINITE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|(-?Infinity)')  # or a text, which may hold the word
 
 
 def tilde(name: str) -> str:
@@ -104,7 +108,9 @@ class TablePage(FilterWords, frozen=True):
     def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for."""
         wanted = tuple(("_col", name) for name in dict.fromkeys(columns or [self.first]))
-        filters = tuple((f"{one.column}__{_FILTERS[one.operator]}", text_of(one.value)) for one in self.quals)
+        filters = tuple(
+            (f"{one.column}__{_FILTERS[one.operator]}", _written(one.value)) for one in self.quals
+        )
         return Question(
             self.path, (*_BARE, *wanted, *self._filters(keys), *filters, *self.order, *asked.items())
         )
@@ -119,5 +125,25 @@ class TablePage(FilterWords, frozen=True):
         # A JSON array: separated by commas, values could hold none, nor begin or end with a space. Its
         # numbers stay what they are, while SQLite may miss a fraction's last digit when it reads one from
         # text.
-        values = encode([json_value(value) for (value,) in keys]).decode()
-        return ("_nocount", "1"), (f"{column}__in", values)
+        values = ",".join(
+            _written(value) if _is_infinite(value) else encode(json_value(value)).decode()
+            for (value,) in keys
+        )
+        return ("_nocount", "1"), (f"{column}__in", f"[{values}]")
+
+    def mended(self, body: bytes) -> bytes:
+        """An answer with infinite numbers, which JSON has no word for, as texts."""
+        if b"Infinity" not in body:
+            return body
+        return _INFINITE.sub(lambda match: b'"%s"' % match[1] if match[1] else match[0], body)
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _written(value: object) -> str:
+    """A value as SQLite reads it; it takes a number beyond its largest one for an infinite one."""
+    if _is_infinite(value):
+        return "9e999" if value == math.inf else "-9e999"
+    return text_of(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import ClassVar, Protocol, runtime_checkable
 from urllib.parse import urlencode, urljoin
 
 from fff.catalog import Keys, Table
@@ -31,7 +32,7 @@ from fff_sources.http.response.verdicts import ENVELOPED, Rules
 from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.settings import base_url_variable, host_policy, limiter_name
-from fff_sources.http.tables import HttpAccess, PlannedTable, Question
+from fff_sources.http.tables import HttpAccess, PlannedTable, Question, Words
 
 
 class Exchange:
@@ -267,6 +268,21 @@ class Exchange:
         return fetch
 
 
+@runtime_checkable
+class MendingWords(Words, Protocol):
+    """Words of a service whose answers are not quite of their format."""
+
+    def mended(self, body: bytes) -> bytes:
+        """The same answer, as its format has it."""
+
+
+@runtime_checkable
+class MarkedWords(Words, Protocol):
+    """Words that may ask for a member which is no column: what has it is a record, whatever it lacks."""
+
+    mark: ClassVar[str]
+
+
 class _Asked:
     """Sends what an access method asks for some keys, or a question in its place.
 
@@ -311,8 +327,12 @@ class _Asked:
                 arriving.check(response)
         except BodyChangedError as error:
             raise SourceError(str(error), source=exchange.name, table=planned.table.name) from None
-        if access.words is not None and (failure := access.words.failure(response)) is not None:
+        if access.words is None:
+            return response
+        if (failure := access.words.failure(response)) is not None:
             raise exchange.problem(failure, response, planned.table.name)
+        if isinstance(access.words, MendingWords):
+            response = replace(response, body=access.words.mended(response.body))
         return response
 
     def _request(self, ask: Ask, arriving: Arriving | None, proof: Credentials, yields: bool) -> Request:
@@ -366,4 +386,6 @@ def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) 
         or not names
     ):
         return None
+    if isinstance(access.words, MarkedWords):
+        names[access.words.mark] = None
     return None if access.is_projected and not columns else Members(list(names), bare=access.is_projected)

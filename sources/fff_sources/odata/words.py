@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from fff_sources.http.portal import FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
 
+_SHORT = re.compile(rb'"@(nextLink|count)"(?=\s*:)')  # within a text the second quote is escaped
 _OPERATORS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -69,6 +71,10 @@ class ODataWords(FilterWords, frozen=True):
         if self.page_size is not None:
             headers["Prefer"] = f"odata.maxpagesize={self.page_size}"
         return Question(quote(self.entity_set), (*params.items(), *asked.items()), headers)
+
+    def mended(self, body: bytes) -> bytes:
+        """An answer with the names of annotations in full: OData 4.01 lets services leave out `odata.`."""
+        return _SHORT.sub(rb'"@odata.\1"', body) if b'"@nextLink"' in body or b'"@count"' in body else body
 
     def _ordered(self, by: str) -> str:
         name = self.properties[by.removeprefix("-")].name

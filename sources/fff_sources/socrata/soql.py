@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import ClassVar
 
 from fff.catalog import Keys
 from fff.structs import replace
@@ -97,10 +98,12 @@ def name(column: str) -> str:
 
 
 class Soql(FilterWords, frozen=True):
-    """How one access method asks. `first` is the column asked for where none is needed."""
+    """How one access method asks. `identifier` is the column that tells rows apart, where the dataset has one."""
+
+    mark: ClassVar[str] = ":id"  # of rows, in every dataset
 
     path: str
-    first: str
+    identifier: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     order: str = ":id"
 
@@ -111,10 +114,10 @@ class Soql(FilterWords, frozen=True):
 
     def question(self, columns: Sequence[str], keys: Keys, asked: Mapping[str, str]) -> Question:
         """The request: only the columns that are needed, of the rows that are asked for, in an order that pages can rest on."""
-        params = {
-            "$select": ",".join(map(name, dict.fromkeys(columns or [self.first]))),
-            "$order": self.order,
-        }
+        selected = [name(column) for column in dict.fromkeys(columns)]
+        if not self.identifier or not set(self.identifier) <= set(columns):
+            selected.insert(0, self.mark)  # else rows, and whole pages, may be alike in what is needed
+        params = {"$select": ",".join(selected), "$order": self.order}
         conditions = [f"{name(one.column)} {one.operator} {literal(one.value)}" for one in self.quals]
         if keys:
             [column] = self.keys

@@ -63,15 +63,14 @@ class SocrataSource(HttpSource):
         ident = self._declared.datasets[name]
         view = await self._portal.ask(Question(f"api/views/{ident}.json"), _View, meter=meter, table=name)
         columns = self._portal.columns(name, view.columns)
-        path, first = f"resource/{ident}.json", next(iter(columns))
+        path, key = f"resource/{ident}.json", tuple(key for key in view.key if key in columns)
         size = self._declared.batch_size
         lookups = tuple(
-            (self._access(Soql(path, first, (column.name,))), size)
+            (self._access(Soql(path, key, (column.name,))), size)
             for column in columns.values()
             if is_exact(column.kind, column.type)
         )
-        scan = self._access(Soql(path, first))
-        key = tuple(key for key in view.key if key in columns)
+        scan = self._access(Soql(path, key))
         return self._portal.table(
             name,
             columns,

@@ -10,7 +10,8 @@ from fff.catalog import Key, Keys
 from fff.web.types import Response
 from fff_sources.http.tables import Question
 from fff_sources.sparql import terms
-from fff_sources.sparql.spec import KEYS, SparqlColumn, SparqlTable, prologue_of
+from fff_sources.sparql.select import KEYS, bindable, parts_of
+from fff_sources.sparql.spec import SparqlColumn, SparqlTable
 
 _RESULTS = "application/sparql-results+json"
 _KNOWN = {  # prefixes that everybody knows; a spec or a query may say otherwise
@@ -74,21 +75,25 @@ class SparqlWords:
     def text(self, columns: Sequence[str], keys: Keys = (), asked: Mapping[str, str] | None = None) -> str:
         """The query for some columns of the rows of these keys."""
         wanted = list(columns) or [*self.keys, *self.columns][:1]
-        own = "" if self.table.query is None else prologue_of(self.table.query)[0]
-        lines = [f"SELECT {' '.join('?' + name for name in wanted)} WHERE {{", *self._body(keys), "}"]
+        named = " ".join("?" + name for name in wanted)
         asked = asked or {}
+        ends = []
         if asked:
             order = wanted if self.order is None else self.order
-            lines.append(f"ORDER BY {' '.join('?' + name for name in order)}")
-            lines += [f"{word.upper()} {int(number)}" for word, number in asked.items()]
-        body = "\n".join(lines)
-        return "\n".join([*self._prefixes(own, body), *([own.strip()] if own.strip() else []), body])
+            ends.append(f"ORDER BY {' '.join('?' + name for name in order)}")
+            ends += [f"{word.upper()} {int(number)}" for word, number in asked.items()]
+        return self._around(named, keys, ends)
 
     def sample(self, limit: int) -> str:
         """The query for a few rows with whatever columns there are."""
-        own = prologue_of(self.table.query or "")[0]
-        body = "\n".join(["SELECT * WHERE {", *self._body(()), "}", f"LIMIT {limit}"])
-        return "\n".join([*self._prefixes(own, body), own, body])
+        return self._around("*", (), [f"LIMIT {limit}"])
+
+    def _around(self, named: str, keys: Keys, ends: Sequence[str]) -> str:
+        own, of, query = parts_of(self.table.query or "")
+        body = "\n".join(
+            [f"SELECT {f'{named} {of}'.rstrip()} WHERE {{", *self._body(query, keys), "}", *ends]
+        )
+        return "\n".join([*self._prefixes(own, body), *([own.strip()] if own.strip() else []), body])
 
     def _prefixes(self, own: str, body: str) -> list[str]:
         named = {**self.prefixes} | {
@@ -101,12 +106,13 @@ class SparqlWords:
             and not re.search(rf"PREFIX\s+{name}:", own, re.IGNORECASE)
         ]
 
-    def _body(self, keys: Keys) -> list[str]:
+    def _body(self, query: str, keys: Keys) -> list[str]:
         if self.table.query is None:
             return [*self._bound(keys), *self._patterns()]
-        query = prologue_of(self.table.query)[1]
         if KEYS in query:
-            return ["{", query.replace(KEYS, " ".join(self._bound(keys))), "}"]
+            inside = bindable(query).issuperset(self.keys)
+            query = query.replace(KEYS, " ".join(self._bound(keys)) if inside else "")
+            keys = () if inside else keys
         if not keys:
             return ["{", query, "}"]
         # A row without a value would join with every key there is.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from fff.errors import SourceError
+from fff.schema import arrow_type
 from fff.stats import AccessMeter
 from fff.structs import Struct
 from fff.structs import field as member
@@ -12,6 +13,7 @@ from fff.web.types import Response
 from fff_sources.adapter import SourceContext
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import JsonPath, Step
+from fff_sources.http.response.values import from_text
 from fff_sources.http.source import HttpSource
 from fff_sources.http.tables import DiscoveredTable, HttpAccess
 from fff_sources.sparql import terms
@@ -37,6 +39,7 @@ _TYPES = {
 class _Term(Struct):
     type: str
     datatype: str | None = None
+    value: str = ""
 
 
 class _Head(Struct):
@@ -151,4 +154,9 @@ def _has_terms(column: SparqlColumn) -> bool:
 def _type_of(term: _Term) -> str:
     if term.datatype is None or not term.datatype.startswith(terms.XSD):
         return "string"
-    return _TYPES.get(term.datatype.removeprefix(terms.XSD), "string")
+    kind = _TYPES.get(term.datatype.removeprefix(terms.XSD), "string")
+    try:
+        from_text(term.value, arrow_type(kind))
+    except ValueError:  # such as a date with a zone
+        return "string"
+    return kind

@@ -11,36 +11,12 @@ from fff_sources.adapter import SourceContext
 from fff_sources.document import Key
 from fff_sources.http.spec import common, spec
 from fff_sources.http.spec.check import read_as
+from fff_sources.sparql.select import KEYS, is_cut, prologue_of
 from fff_sources.sparql.terms import iri, is_kind
 
-#: Where in a table's query the keys go; a query without it is read in whole, and the keys are joined to its
-#: answer.
-KEYS = "{keys}"
-
-_PROLOGUE = re.compile(r"(?:\s+|#[^\n]*(?:\n|$)|PREFIX\s+[\w.-]*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_WORDS = re.compile(
-    r"""(?P<skip><[^<>"{}|^`\\\x00-\x20]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|[{}]|[?$]?\w+"""
-)
 _RESOURCE = re.compile(r"a|<[^<>\"{}|^`\\\s]+>|([A-Za-z][\w-]*)?:[\w./-]*")
 _PATH = re.compile(r"[\w:./|^()*+?!<>#%&=~@,;\-\s]+")  # of properties; without braces and quotes it stays one
-
-
-def prologue_of(query: str) -> tuple[str, str]:
-    """A query's PREFIX and BASE lines, and the rest of it."""
-    match = _PROLOGUE.match(query)
-    assert match is not None, "the pattern matches nothing as well"
-    return query[: match.end()], query[match.end() :]
-
-
-def _is_cut(query: str) -> bool:
-    """Whether LIMIT or OFFSET stands outside of all braces."""
-    depth = 0
-    for match in _WORDS.finditer(query):
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth == 0 and match[0].upper() in ("LIMIT", "OFFSET"):
-            return True
-    return False
 
 
 class SparqlColumn(spec.Spec):
@@ -105,7 +81,7 @@ def _problems(table: SparqlTable) -> list[tuple[tuple[Key, ...], str]]:
         problems.append(((), "needs either a query or a class"))
     if table.query is not None and prologue_of(table.query)[1][:6].upper() != "SELECT":
         problems.append((("query",), "is not a SELECT query"))
-    elif table.query is not None and KEYS in table.query and _is_cut(table.query):
+    elif table.query is not None and KEYS in table.query and is_cut(table.query):
         problems.append(
             (("query",), f"{KEYS} cannot stand in a query with LIMIT or OFFSET: its rows would be others")
         )
