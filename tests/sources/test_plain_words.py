@@ -9,10 +9,11 @@ import pytest
 
 from fff.errors import SpecError
 from fff.schema import arrow_type
+from fff.web.client import WebClient
 from fff_sources.document import parse_document
 from fff_sources.http.diagnosis import diagnosis, members_told
 from fff_sources.http.response.json import MalformedJSON, decode
-from fff_sources.load import lint
+from fff_sources.load import lint, load_catalog
 
 PAGE = b"<!-- x -->\n<!DOCTYPE html><html><head><title>\n Log  in &amp; go\x1b</title></head></html>"
 
@@ -127,3 +128,82 @@ def test_half_a_character_is_no_end_in_the_middle():
             assert hint is not None
     cut = b'[{"id": 1, "name": "\\ud83d\\ude00'
     assert "it ends in the middle" in str(diagnosis(cut, "json", None, "Input data was truncated"))
+
+
+def of_credential(part):
+    return (
+        f"version: 1\nsources:\n  s:\n    client: {{base_url: 'http://localhost', {part}}}\n"
+        "    tables: {t: {columns: {a: int}, scan: {endpoint: t}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("${NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${ENV:NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${env.NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${NOPE_TOKEN:-x}", "${env:NOPE_TOKEN}"),
+        ("${{ secrets.NOPE_TOKEN }}", "${env:NOPE_TOKEN}"),
+        ("$NOPE_TOKEN", "${env:NOPE_TOKEN}"),
+        ("$env:NOPE_TOKEN", "${env:NOPE_TOKEN}"),
+        ("{{ NOPE_TOKEN }}", "${env:NOPE_TOKEN}"),
+        ("%NOPE_TOKEN%", "${env:NOPE_TOKEN}"),
+        ("{env:NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${Keyring:shop/me}", "${keyring:shop/me}"),
+    ],
+)
+def test_a_misspelt_reference_to_a_secret_is_a_mistake_in_the_place_of_a_credential(tmp_path, written, meant):
+    file = tmp_path / "f.yaml"
+    for part, place in (
+        (f"auth: {{type: bearer, token: '{written}'}}", "auth.token"),
+        (f"headers: {{Authorization: 'Bearer {written}'}}", "headers.Authorization"),
+        (f"params: {{api_key: '{written}'}}", "params.api_key"),
+        (
+            f"auth: {{type: session, cookie: c, login: {{path: in, body: {{word: '{written}'}}}}}}",
+            "auth.login.body.word",
+        ),
+    ):
+        file.write_text(of_credential(part))
+        [problem] = lint(file, environ={"NOPE_TOKEN": "x"})
+        assert f"client.{place}: " in str(problem)
+        assert "is no reference to a secret" in str(problem)
+        assert f"write {meant}" in problem.hint
+        with pytest.raises(SpecError, match="is no reference to a secret"):
+            load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
+
+
+def test_a_misspelt_reference_in_the_address_of_a_database_is_a_mistake(tmp_path):
+    file = tmp_path / "f.yaml"
+    file.write_text("version: 1\nsources: {d: {type: adbc, driver: sqlite, uri: '${CRM_URI}'}}\n")
+    problems = lint(file, environ={})
+    assert ["write ${env:CRM_URI} for" in (one.hint or "") for one in problems].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "auth: {type: bearer, token: '$ecret'}",
+        "auth: {type: bearer, token: '$ECRET'}",
+        "auth: {type: bearer, token: 'pa$$s{w}o}rd'}",
+        "auth: {type: bearer, token: 'a${%f9#}'}",
+        "auth: {type: bearer, token: '${env:GOOD}'}",
+        "auth: {type: http_basic, username: u, password: '100%_SURE%'}",
+        "headers: {X-Price: '${AMOUNT}', X-Format: '{{x}}'}",
+        "params: {$where: '$PRICE_NET', q: '${A_B}'}",
+        "auth: {type: session, token_path: t, value: '${token}', login: {path: in}}",
+        "auth: {type: oauth2, access_token_url: 'https://a.example/t', client_id: a, refresh_token: b, scopes: ['env:read']}",
+    ],
+)
+def test_dollar_signs_and_braces_that_are_meant_are_no_mistake(tmp_path, part):
+    file = tmp_path / "f.yaml"
+    file.write_text(of_credential(part))
+    assert lint(file, environ={"GOOD": "x"}) == []
+
+
+def test_a_misspelt_reference_of_one_account_is_a_mistake(tmp_path):
+    file = tmp_path / "f.yaml"
+    accounts = "accounts: {column: who, each: {a: {auth: {type: bearer, token: '${A_KEY}'}}, b: {}}}"
+    file.write_text(of_credential("allowed_hosts: []").replace("    tables:", f"    {accounts}\n    tables:"))
+    [problem] = lint(file, environ={})
+    assert problem.path == "sources.s.accounts.each.a.auth.token"
