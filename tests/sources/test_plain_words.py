@@ -15,6 +15,7 @@ from fff_sources.http.diagnosis import diagnosis, members_told
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.load import lint, load_catalog
 
+GOOD = "version: 1\nsources:\n  s:\n    client: {base_url: 'http://localhost/x'}\n"
 PAGE = b"<!-- x -->\n<!DOCTYPE html><html><head><title>\n Log  in &amp; go\x1b</title></head></html>"
 
 
@@ -85,6 +86,15 @@ def test_what_an_answer_has_is_told():
         ("a: http: x\n", 1, "mapping values are not allowed here", "put text with a colon in it in quotes"),
         ("a:\n\tb: 1\n", 2, "a tab, where YAML takes spaces alone", "indent with spaces"),
         ("a:\n  b: 1\n c: 2\n", 3, "this line is indented like none", "count the spaces"),
+        (
+            "a:\n  b: 1\n\u00a0   c: 2\n",
+            3,
+            "U+00A0 (no-break space), where YAML takes spaces",
+            "plain spaces",
+        ),
+        ("a:\n\u00a0     b: {c: 1}\n", 2, "U+00A0 (no-break space)", "or the name in quotes"),
+        ("a:\n  b:\u00a01\n  c: 2\n", 2, "U+00A0 (no-break space)", "plain spaces"),
+        ("a:\u2003b\nc: 2\n", 1, "U+2003 (em space)", "plain spaces"),
         ("a: b: c\n", 1, "mapping values are not allowed", "in quotes"),
         ('a: "b\nc: d\n', 3, "a quote is opened and not closed", "close it"),
         ("a: {b: c\nd: e\n", 2, "a bracket or brace is opened and not closed", "close it"),
@@ -95,6 +105,31 @@ def test_yaml_that_is_indented_wrongly(text, line, told, hint):
         parse_document(text, "f.yaml")
     assert str(caught.value).startswith(f"f.yaml:{line}: not valid YAML: {told}")
     assert hint in caught.value.hint
+
+
+def test_odd_blanks_within_texts_and_quoted_names_are_meant():
+    text = "a: 10\u00a0km\n'\u00a0b ': 'x:\u00a0y'\nc\u00a0d: \u3000\n"
+    assert parse_document(text, "f.yaml").data == {
+        "a": "10\u00a0km",
+        "\u00a0b ": "x:\u00a0y",
+        "c\u00a0d": "\u3000",
+    }
+    assert parse_document("\u00a0b: 1\n", "f.yaml", as_written=False).data == {"\u00a0b": 1}
+
+
+def test_a_spec_that_is_not_utf_8_is_told_with_the_line_and_what_to_do(tmp_path):
+    file = tmp_path / "sources" / "f.yaml"
+    file.parent.mkdir()
+    for data, line, told in (
+        (GOOD.replace("x", "\u00fc").encode("latin-1"), 4, "byte 67 is not UTF-8 text"),
+        (GOOD.encode("utf-16"), 1, "it is in UTF-16"),
+    ):
+        file.write_bytes(data)
+        [problem] = lint(file)
+        assert str(problem).startswith(f"{file}:{line}: cannot be read: {told}\n")
+        assert problem.hint == "save it as UTF-8"
+        with pytest.raises(SpecError, match=told):  # met by chance, and meant to be a spec
+            load_catalog([], environ={}, cwd=tmp_path, client=WebClient())
 
 
 def test_a_misspelt_type_is_told_with_the_one_that_was_meant():

@@ -198,7 +198,9 @@ def _as_csv(rows: Iterable[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     out.writerow(names)
     if len(written) > 1:
         out.writerows(zip(*written, strict=True))
-    for cell in written[0] if len(written) == 1 else ():  # the writer quotes an only cell, which makes it a text
+    for cell in (
+        written[0] if len(written) == 1 else ()
+    ):  # the writer quotes an only cell, which makes it a text
         text.write("\n") if cell == "" else out.writerow([cell])
     return text.getvalue().encode(), kinds
 
