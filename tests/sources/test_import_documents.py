@@ -105,6 +105,15 @@ async def test_swagger_2_is_read_in_the_words_of_openapi_3(
     } <= outcomes
 
 
+def test_a_get_that_is_no_table_is_left_out_with_the_reason() -> None:
+    document = swagger("shop.example.org")
+    document["paths"]["/report"] = {"get": {"produces": ["text/csv"], "responses": {"200": {}}}}
+    document["paths"]["/old"] = {"get": document["paths"]["/books"]["get"] | {"deprecated": True}}
+    found = read(document).report.left_out
+    assert set(found) == {"POST /books", "GET /report", "GET /old"}
+    assert found["GET /old"] == "the document calls it deprecated"
+
+
 def test_a_size_without_a_page_makes_the_table_say_that_it_may_miss_rows() -> None:
     document = swagger("shop.example.org")
     document["paths"]["/books"]["get"]["parameters"] = [{"name": "limit", "in": "query", "type": "integer"}]
