@@ -26,7 +26,7 @@ _KEY = re.compile(r"\s*(?:- +)?[\w-]+:( |$)")
 #: Numbers and truth values to every reader of YAML.
 _SURE = re.compile(r"-?(0|[1-9]\d*)|[tT]rue|[fF]alse|TRUE|FALSE")
 _NUMBER = re.compile(r"-?((0|[1-9]\d*)\.\d*|\.\d+)([eE][-+]?\d+)?")
-#: Blanks that are none to YAML, as web pages and word processors write them: at either end of a key, or behind its colon.
+#: Blanks of web pages and word processors that are none to YAML: at either end of a key, or behind its colon.
 _ODD = r"[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]"
 _ODD_BLANK = re.compile(rf"^\s*(?:- +)?({_ODD})|:({_ODD})|({_ODD})\s*(?::|$)")
 _DEEP = 10_000  # levels that may lie in each other, at most

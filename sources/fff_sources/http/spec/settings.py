@@ -19,7 +19,7 @@ from fff_sources.http.response.jsonpath import JsonPath, parse_path, value
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.model import is_http
 
-#: What is written for a reference to a secret elsewhere (shells, Compose, workflows, templates), or nearly so here.
+#: What is written for a reference to a secret elsewhere (shells, workflows, templates), or nearly so here.
 _MISSPELT = re.compile(
     r"""\$\{(?!(?:env|file|keyring):)\{?\s*(?P<inside>[A-Za-z_][\w.:?/\ -]*?)\s*\}+"""
     r"""|^(?:[A-Za-z]+\ )?(?:
