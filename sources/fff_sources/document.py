@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +26,9 @@ _KEY = re.compile(r"\s*(?:- +)?[\w-]+:( |$)")
 #: Numbers and truth values to every reader of YAML.
 _SURE = re.compile(r"-?(0|[1-9]\d*)|[tT]rue|[fF]alse|TRUE|FALSE")
 _NUMBER = re.compile(r"-?((0|[1-9]\d*)\.\d*|\.\d+)([eE][-+]?\d+)?")
+#: Blanks of web pages and word processors that are none to YAML: at either end of a key, or behind its colon.
+_ODD = r"[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]"
+_ODD_BLANK = re.compile(rf"^\s*(?:- +)?({_ODD})|:({_ODD})|({_ODD})\s*(?::|$)")
 _DEEP = 10_000  # levels that may lie in each other, at most
 
 
@@ -100,9 +105,15 @@ def read_document(path: Path) -> Document:
     try:
         data = path.read_bytes()
         text = data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise SpecError(f"cannot be read: {reason}", file=str(path)) from error
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        line = 1 if wide else data.count(b"\n", 0, error.start) + 1
+        what = "it is in UTF-16" if wide else f"byte {error.start + 1} is not UTF-8 text"
+        raise SpecError(
+            f"cannot be read: {what}", file=str(path), line=line, hint="save it as UTF-8"
+        ) from error
     document = parse_document(text, str(path))
     document.digest = hashlib.sha256(data).hexdigest()
     return document
@@ -120,7 +131,12 @@ def parse_document(text: str, file: str, *, as_written: bool = True) -> Document
             document.data = _Builder(loader, document, as_written=as_written).build(node, ())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark is not None else None
-        problem, hint = _in_plain_words(error.problem or "", text.splitlines()[: line or 0])
+        lines = text.splitlines()[: line or 0]
+        problem, hint = _in_plain_words(error.problem or "", lines)
+        for back, one in enumerate(lines[:-3:-1]):  # seen here, or where the next line does not go with it
+            if (odd := _ODD_BLANK.search(one)) is not None:
+                line, (problem, hint) = len(lines) - back, _odd_blank(odd)
+                break
         raise SpecError(f"not valid YAML: {problem}", file=file, line=line, hint=hint) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise SpecError("not valid YAML", file=file) from error
@@ -189,6 +205,13 @@ def _in_plain_words(problem: str, lines: Sequence[str]) -> tuple[str, str | None
     return problem, None
 
 
+def _odd_blank(match: re.Match[str]) -> tuple[str, str]:
+    """What is wrong with a blank that looks like a space, and what to do."""
+    char = next(filter(None, match.groups()))
+    name = unicodedata.name(char, "a blank").lower()
+    return f"U+{ord(char):04X} ({name}), where YAML takes spaces", "put plain spaces in its place"
+
+
 class _Builder:
     """Turns a node tree into data, noting lines and repeated keys."""
 
@@ -227,6 +250,11 @@ class _Builder:
                 raise SpecError("keys must be plain text", file=self._document.file, line=line)
             # As written: `on`, `no` and 404 are names here, not truth values and numbers.
             key = key_node.value
+            if self._as_written and not key_node.style and (odd := _ODD_BLANK.search(key)) is not None:
+                problem, hint = _odd_blank(odd)
+                line = key_node.start_mark.line + 1
+                hint += ", or the name in quotes where it has it"
+                raise SpecError(f"not valid YAML: {problem}", file=self._document.file, line=line, hint=hint)
             here = (*path, key)
             if id(key_node) in own:
                 if key in seen:

@@ -235,7 +235,7 @@ def _spec_or_none(file: Path) -> Document | None:
     try:
         document = read_document(file)
     except SpecError:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = file.read_text(encoding="utf-8", errors="replace").replace("\0", "").lstrip("\ufffd")  # UTF-16
         if text.startswith("version:") or "\nversion:" in text:
             raise  # meant to be a spec
         return None

@@ -94,7 +94,7 @@ SPECS = [
         {
             "fff_sources.document": [
                 ("except (yaml.YAMLError, RecursionError, ValueError)", "except KeyError"),
-                ("(OSError, UnicodeDecodeError)", "OSError"),
+                ("except UnicodeDecodeError as error", "except KeyError as error"),
             ]
         },
         [_FUZZED + "test_any_bytes_as_a_spec"],

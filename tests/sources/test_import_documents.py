@@ -12,6 +12,7 @@ from aiohttp import web
 
 import fff
 from fff.errors import FFFError, UsageError
+from fff_sources.document import parse_document
 from fff_sources.importing.counting import count_folder
 from fff_sources.importing.documents import format_of, load_text
 from fff_sources.importing.translate import Imported, import_document
@@ -102,6 +103,15 @@ async def test_swagger_2_is_read_in_the_words_of_openapi_3(
         ("paging", "approximated"),
         ("path books", "translated"),
     } <= outcomes
+
+
+def test_a_get_that_is_no_table_is_left_out_with_the_reason() -> None:
+    document = swagger("shop.example.org")
+    document["paths"]["/report"] = {"get": {"produces": ["text/csv"], "responses": {"200": {}}}}
+    document["paths"]["/old"] = {"get": document["paths"]["/books"]["get"] | {"deprecated": True}}
+    found = read(document).report.left_out
+    assert set(found) == {"POST /books", "GET /report", "GET /old"}
+    assert found["GET /old"] == "the document calls it deprecated"
 
 
 def test_a_size_without_a_page_makes_the_table_say_that_it_may_miss_rows() -> None:
@@ -208,6 +218,81 @@ async def test_a_postman_collection_is_read_with_its_variables(
     assert await asked(found, "SELECT id, title FROM shop.books", tmp_path) == (ALL, True)
     assert await asked(found, "SELECT id, title FROM shop.book WHERE id = 4", tmp_path) == ([ALL[3]], True)
     assert found.report.left_out == {"POST New": "only what is read by GET is a table"}
+
+
+def har(*entries: dict[str, Any]) -> Imported:
+    return read({"log": {"entries": list(entries)}})
+
+
+def table_of(found: Imported, name: str) -> dict[str, Any]:
+    [source] = parse_document(found.text, "draft").data["sources"].values()
+    table: dict[str, Any] = source["tables"][name]
+    return table
+
+
+def told(found: Imported) -> str:
+    return json.dumps(found.report.as_json())
+
+
+def test_parameters_that_only_sound_like_paging_are_sent_as_they_were() -> None:
+    url = (
+        "https://a.example/rates?from=2020-01-01&to=2020-02-01&after=2020-01-01T00:00:00Z&p=eur&n=all&page=1"
+    )
+    found = har(entry(url, {"items": [{"id": 1}, {"id": 2}]}))
+    endpoint = table_of(found, "rates")["scan"]["endpoint"]
+    assert endpoint["params"] == {
+        "from": "2020-01-01", "to": "2020-02-01", "after": "2020-01-01T00:00:00Z", "p": "eur", "n": "all",
+    }  # fmt: skip
+    assert endpoint["paginator"] == {"type": "page_number", "page_param": "page", "base_page": 1}
+    years = har(entry("https://a.example/rates?start=2020&end=2021&min=1&max=9", [{"id": 1}]))
+    endpoint = table_of(years, "rates")["scan"]["endpoint"]
+    assert {name: str(value) for name, value in endpoint["params"].items()} == {
+        "start": "2020", "end": "2021", "min": "1", "max": "9",
+    }  # fmt: skip
+    assert "exhaustive" not in years.text
+
+
+def test_one_parameter_turns_pages_and_their_size_is_kept() -> None:
+    found = har(
+        entry("https://a.example/r?page=1&per_page=50&offset=7&limit=9", [{"id": 1}, {"id": 2}]),
+        entry("https://a.example/r?page=0&per_page=50&offset=7&limit=9", [{"id": 0}]),
+    )
+    endpoint = table_of(found, "r")["scan"]["endpoint"]
+    assert endpoint["paginator"] == {
+        "type": "page_number", "page_param": "page", "base_page": 0, "page_size": 50, "page_size_param": "per_page",
+    }  # fmt: skip
+    assert list(endpoint["params"]) == ["offset", "limit"]
+    assert "of 50 as per_page says" in told(found)
+
+
+def test_what_turned_pages_and_is_left_out_is_told() -> None:
+    found = har(entry("https://a.example/r?offset=40&limit=20&q=x", [{"id": 1}]))
+    assert table_of(found, "r")["scan"]["endpoint"]["params"] == {"q": "x"}
+    assert "offset and limit turned pages" in told(found)
+    assert "exhaustive: false" in found.text
+
+
+def test_columns_are_of_all_answers_of_a_path() -> None:
+    url = "https://a.example/rates?page="
+    found = har(
+        entry(url + "1", {"items": [{"id": 1, "n": None}, {"id": 2, "n": 1}]}),
+        entry(url + "2", {"items": [{"id": 3, "n": "a", "extra": 7}]}),
+        entry(url + "3", {"items": []}),
+        entry(url + "4", {"other": [{"strange": 1}, {"strange": 2}]}),
+    )
+    assert table_of(found, "rates")["columns"] == {"id": "bigint", "n": "string", "extra": "bigint"}
+    assert "an answer with records at other instead of items is not looked at" in told(found)
+
+
+def test_columns_are_of_all_answers_that_a_collection_keeps() -> None:
+    kept = [{"code": 200, "body": json.dumps([{"id": 1} | more])} for more in ({}, {"extra": "x"})]
+    collection = {
+        "info": {"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+        "item": [{"name": "All", "request": "https://a.example/rates?page={{page}}", "response": kept}],
+    }
+    table = table_of(read(collection), "rates")
+    assert table["columns"] == {"id": "bigint", "extra": "string"}
+    assert table["scan"]["endpoint"]["paginator"]["page_param"] == "page"
 
 
 # ---------------------------------------------------------------------------------------------------- hostile

@@ -124,6 +124,7 @@ sources:
 """)
     found = await rows(tmp_path, "SELECT * FROM hard", str(tmp_path / "fff.yaml"))
     assert found == [
+        (None,) * 9,  # the empty row between others
         (1, 1.0, True, dt.date(2024, 2, 29), MIDNIGHT, 'a\n"b", ;', "7", "unnamed", None),
         (2, 0.5, None, None, NOON, None, "7a", None, None),
     ]
@@ -134,6 +135,14 @@ sources:
     for table, said in (("other", "no sheet 'Sheet9'"), ("empty", "holds nothing to tell columns from")):
         with pytest.raises(SourceError, match=said):
             await rows(tmp_path, f"SELECT * FROM {table}", str(tmp_path / "fff.yaml"))
+
+
+async def test_a_row_of_null_between_others_is_a_row_of_a_spreadsheet(tmp_path: Path) -> None:
+    cells: list[list[object]] = [[], ["id", "a"], [1, "a"], [None, None], [3, "c"]]
+    (tmp_path / "t.xlsx").write_bytes(spreadsheet(cells))
+    assert await rows(tmp_path, "SELECT * FROM 't.xlsx'") == [(None, None), (1, "a"), (3, "c")]
+    (tmp_path / "t.xlsx").write_bytes(spreadsheet([["id"], [1], [None], [3]]))
+    assert await rows(tmp_path, "SELECT count(*), count(id) FROM 't.xlsx'") == [(3, 2)]
 
 
 async def test_numbers_of_a_spreadsheet_are_text_where_they_are_joined_with_text(folder: Path) -> None:

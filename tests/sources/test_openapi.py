@@ -163,6 +163,42 @@ async def test_what_a_request_needs_becomes_required_keys(tmp_path: Path) -> Non
     assert reader["columns"] == {"name": "string", "since": "date"}
 
 
+PETS = """
+openapi: 3.1.0
+servers: [{url: "https://pets.example.org"}]
+paths:
+  /pets:
+    get:
+      parameters: [{name: PARAM, in: query, required: true, schema: {type: string}}]
+      responses: {200: {content: {application/json: {schema: {type: array, items: {$ref: "#/components/schemas/Pet"}}}}}}
+  /pets/{petId}:
+    get:
+      parameters: [{name: petId, in: path, required: true, schema: {type: integer}}]
+      responses: {200: {content: {application/json: {schema: {$ref: "#/components/schemas/Pet"}}}}}
+components: {schemas: {Pet: {type: object, properties: {id: {type: integer}, status: {type: string}}}}}
+"""
+
+
+async def test_what_a_list_must_be_given_is_no_demand_on_the_lookup_of_one_thing(tmp_path: Path) -> None:
+    _, source = await drafted(PETS.replace("PARAM", "status"), tmp_path, name="s")
+    assert list(source["tables"]) == ["pets"]
+    pets = source["tables"]["pets"]
+    assert pets["key_columns"] == [
+        {"name": "status", "require": "any_of"},
+        {"name": "id", "require": "any_of"},
+    ]
+    assert [one["keys"] for one in pets["lookups"]] == [["status"], ["id"]]
+
+
+async def test_one_thing_that_does_not_tell_what_its_list_is_asked_by_is_a_table_of_its_own(
+    tmp_path: Path,
+) -> None:
+    _, source = await drafted(PETS.replace("PARAM", "q"), tmp_path, name="s")
+    assert source["tables"]["pets"]["key_columns"] == [{"name": "q", "require": "required"}]
+    assert source["tables"]["pet"]["key_columns"] == [{"name": "id", "require": "required"}]
+    assert [one["keys"] for one in source["tables"]["pet"]["lookups"]] == [["id"]]
+
+
 MINIMAL = """
 openapi: 3.1.0
 paths: {/a: {get: {responses: {default: {content: {application/json: {schema: {type: array, items: {type: object, properties: {id: {type: integer}}}}}}}}}}}

@@ -9,11 +9,13 @@ import pytest
 
 from fff.errors import SpecError
 from fff.schema import arrow_type
+from fff.web.client import WebClient
 from fff_sources.document import parse_document
 from fff_sources.http.diagnosis import diagnosis, members_told
 from fff_sources.http.response.json import MalformedJSON, decode
-from fff_sources.load import lint
+from fff_sources.load import lint, load_catalog
 
+GOOD = "version: 1\nsources:\n  s:\n    client: {base_url: 'http://localhost/x'}\n"
 PAGE = b"<!-- x -->\n<!DOCTYPE html><html><head><title>\n Log  in &amp; go\x1b</title></head></html>"
 
 
@@ -84,6 +86,15 @@ def test_what_an_answer_has_is_told():
         ("a: http: x\n", 1, "mapping values are not allowed here", "put text with a colon in it in quotes"),
         ("a:\n\tb: 1\n", 2, "a tab, where YAML takes spaces alone", "indent with spaces"),
         ("a:\n  b: 1\n c: 2\n", 3, "this line is indented like none", "count the spaces"),
+        (
+            "a:\n  b: 1\n\u00a0   c: 2\n",
+            3,
+            "U+00A0 (no-break space), where YAML takes spaces",
+            "plain spaces",
+        ),
+        ("a:\n\u00a0     b: {c: 1}\n", 2, "U+00A0 (no-break space)", "or the name in quotes"),
+        ("a:\n  b:\u00a01\n  c: 2\n", 2, "U+00A0 (no-break space)", "plain spaces"),
+        ("a:\u2003b\nc: 2\n", 1, "U+2003 (em space)", "plain spaces"),
         ("a: b: c\n", 1, "mapping values are not allowed", "in quotes"),
         ('a: "b\nc: d\n', 3, "a quote is opened and not closed", "close it"),
         ("a: {b: c\nd: e\n", 2, "a bracket or brace is opened and not closed", "close it"),
@@ -94,6 +105,31 @@ def test_yaml_that_is_indented_wrongly(text, line, told, hint):
         parse_document(text, "f.yaml")
     assert str(caught.value).startswith(f"f.yaml:{line}: not valid YAML: {told}")
     assert hint in caught.value.hint
+
+
+def test_odd_blanks_within_texts_and_quoted_names_are_meant():
+    text = "a: 10\u00a0km\n'\u00a0b ': 'x:\u00a0y'\nc\u00a0d: \u3000\n"
+    assert parse_document(text, "f.yaml").data == {
+        "a": "10\u00a0km",
+        "\u00a0b ": "x:\u00a0y",
+        "c\u00a0d": "\u3000",
+    }
+    assert parse_document("\u00a0b: 1\n", "f.yaml", as_written=False).data == {"\u00a0b": 1}
+
+
+def test_a_spec_that_is_not_utf_8_is_told_with_the_line_and_what_to_do(tmp_path):
+    file = tmp_path / "sources" / "f.yaml"
+    file.parent.mkdir()
+    for data, line, told in (
+        (GOOD.replace("x", "\u00fc").encode("latin-1"), 4, "byte 67 is not UTF-8 text"),
+        (GOOD.encode("utf-16"), 1, "it is in UTF-16"),
+    ):
+        file.write_bytes(data)
+        [problem] = lint(file)
+        assert str(problem).startswith(f"{file}:{line}: cannot be read: {told}\n")
+        assert problem.hint == "save it as UTF-8"
+        with pytest.raises(SpecError, match=told):  # met by chance, and meant to be a spec
+            load_catalog([], environ={}, cwd=tmp_path, client=WebClient())
 
 
 def test_a_misspelt_type_is_told_with_the_one_that_was_meant():
@@ -127,3 +163,82 @@ def test_half_a_character_is_no_end_in_the_middle():
             assert hint is not None
     cut = b'[{"id": 1, "name": "\\ud83d\\ude00'
     assert "it ends in the middle" in str(diagnosis(cut, "json", None, "Input data was truncated"))
+
+
+def of_credential(part):
+    return (
+        f"version: 1\nsources:\n  s:\n    client: {{base_url: 'http://localhost', {part}}}\n"
+        "    tables: {t: {columns: {a: int}, scan: {endpoint: t}}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("${NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${ENV:NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${env.NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${NOPE_TOKEN:-x}", "${env:NOPE_TOKEN}"),
+        ("${{ secrets.NOPE_TOKEN }}", "${env:NOPE_TOKEN}"),
+        ("$NOPE_TOKEN", "${env:NOPE_TOKEN}"),
+        ("$env:NOPE_TOKEN", "${env:NOPE_TOKEN}"),
+        ("{{ NOPE_TOKEN }}", "${env:NOPE_TOKEN}"),
+        ("%NOPE_TOKEN%", "${env:NOPE_TOKEN}"),
+        ("{env:NOPE_TOKEN}", "${env:NOPE_TOKEN}"),
+        ("${Keyring:shop/me}", "${keyring:shop/me}"),
+    ],
+)
+def test_a_misspelt_reference_to_a_secret_is_a_mistake_in_the_place_of_a_credential(tmp_path, written, meant):
+    file = tmp_path / "f.yaml"
+    for part, place in (
+        (f"auth: {{type: bearer, token: '{written}'}}", "auth.token"),
+        (f"headers: {{Authorization: 'Bearer {written}'}}", "headers.Authorization"),
+        (f"params: {{api_key: '{written}'}}", "params.api_key"),
+        (
+            f"auth: {{type: session, cookie: c, login: {{path: in, body: {{word: '{written}'}}}}}}",
+            "auth.login.body.word",
+        ),
+    ):
+        file.write_text(of_credential(part))
+        [problem] = lint(file, environ={"NOPE_TOKEN": "x"})
+        assert f"client.{place}: " in str(problem)
+        assert "is no reference to a secret" in str(problem)
+        assert f"write {meant}" in problem.hint
+        with pytest.raises(SpecError, match="is no reference to a secret"):
+            load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
+
+
+def test_a_misspelt_reference_in_the_address_of_a_database_is_a_mistake(tmp_path):
+    file = tmp_path / "f.yaml"
+    file.write_text("version: 1\nsources: {d: {type: adbc, driver: sqlite, uri: '${CRM_URI}'}}\n")
+    problems = lint(file, environ={})
+    assert ["write ${env:CRM_URI} for" in (one.hint or "") for one in problems].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "auth: {type: bearer, token: '$ecret'}",
+        "auth: {type: bearer, token: '$ECRET'}",
+        "auth: {type: bearer, token: 'pa$$s{w}o}rd'}",
+        "auth: {type: bearer, token: 'a${%f9#}'}",
+        "auth: {type: bearer, token: '${env:GOOD}'}",
+        "auth: {type: http_basic, username: u, password: '100%_SURE%'}",
+        "headers: {X-Price: '${AMOUNT}', X-Format: '{{x}}'}",
+        "params: {$where: '$PRICE_NET', q: '${A_B}'}",
+        "auth: {type: session, token_path: t, value: '${token}', login: {path: in}}",
+        "auth: {type: oauth2, access_token_url: 'https://a.example/t', client_id: a, refresh_token: b, scopes: ['env:read']}",
+    ],
+)
+def test_dollar_signs_and_braces_that_are_meant_are_no_mistake(tmp_path, part):
+    file = tmp_path / "f.yaml"
+    file.write_text(of_credential(part))
+    assert lint(file, environ={"GOOD": "x"}) == []
+
+
+def test_a_misspelt_reference_of_one_account_is_a_mistake(tmp_path):
+    file = tmp_path / "f.yaml"
+    accounts = "accounts: {column: who, each: {a: {auth: {type: bearer, token: '${A_KEY}'}}, b: {}}}"
+    file.write_text(of_credential("allowed_hosts: []").replace("    tables:", f"    {accounts}\n    tables:"))
+    [problem] = lint(file, environ={})
+    assert problem.path == "sources.s.accounts.each.a.auth.token"

@@ -9,6 +9,7 @@ from fff_sources.adapter import SourceContext
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as
 from fff_sources.http.spec.model import Field
+from fff_sources.http.spec.settings import misspelt_secrets
 
 
 class AdbcTable(spec.Spec):
@@ -43,6 +44,7 @@ def read_adbc(context: SourceContext) -> tuple[AdbcSpec | None, list[SpecError]]
     if declared is None:
         return None, problems
     here = ("sources", context.name)
+    problems += misspelt_secrets(context)
     if declared.driver == "sqlite":
         named: list[tuple[tuple[str, ...], str | None]] = [(here, declared.namespace)]
         named += [((*here, "tables", name), part.namespace) for name, part in (declared.tables or {}).items()]

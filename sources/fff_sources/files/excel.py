@@ -8,6 +8,7 @@ import csv
 import datetime as dt
 import functools
 import io
+import itertools
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -176,9 +177,11 @@ def _number(column: bytes) -> int:
 def _as_csv(rows: Iterable[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     """Rows of cells as a text, and the types of the columns; the first row that holds anything has their names.
 
-    Rows and columns without anything are left out.
+    Columns without anything are left out, and rows above the names; one between others is a row of NULL.
     """
-    rows = [row for row in rows if any(cell != "" for cell in row)]
+    rows = list(itertools.dropwhile(_is_empty, rows))
+    while rows and _is_empty(rows[-1]):
+        rows.pop()
     if not rows:
         return b"", {}
     width = max(map(len, rows))
@@ -193,8 +196,17 @@ def _as_csv(rows: Iterable[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_MINIMAL, lineterminator="\n")
     out.writerow(names)
-    out.writerows(zip(*written, strict=True))
+    if len(written) > 1:
+        out.writerows(zip(*written, strict=True))
+    for cell in (
+        written[0] if len(written) == 1 else ()
+    ):  # the writer quotes an only cell, which makes it a text
+        text.write("\n") if cell == "" else out.writerow([cell])
     return text.getvalue().encode(), kinds
+
+
+def _is_empty(row: Sequence[object]) -> bool:
+    return all(cell == "" for cell in row)
 
 
 def _cell(cell: object) -> object:

@@ -30,6 +30,7 @@ from fff_sources.http.spec.functions import single_values
 from fff_sources.http.spec.settings import (
     missing_files,
     missing_secrets,
+    misspelt_secrets,
     unfinished_tables,
     unusable_base_url,
 )
@@ -91,6 +92,7 @@ class HttpSource:
         declared, problems = cls.read(context)
         if declared is not None:
             problems = [*problems, *cost_problems(context.name, declared, context.document)]
+            problems += misspelt_secrets(context)
         return declared, problems
 
     def _declare_costs(self, declared: Any) -> None:

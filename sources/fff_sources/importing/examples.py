@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,12 +20,19 @@ from fff_sources.authoring.draft import (
 )
 from fff_sources.authoring.sampling.address import is_secret, looks_like_id
 from fff_sources.authoring.sampling.columns import columns_of
-from fff_sources.authoring.sampling.shape import find_records
-from fff_sources.http.paging.conventions import CURSOR_PARAMS, OFFSET_PARAMS, PAGE_PARAMS, SIZES
+from fff_sources.authoring.sampling.shape import Shape, find_records
+from fff_sources.http.paging.conventions import CURSOR_PARAMS, OFFSET_PARAMS, PAGE_PARAMS, SIZE_PARAMS
 from fff_sources.http.templates import escaped
 from fff_sources.importing.fidelity import FidelityReport, shown
 
-_TURNS = frozenset(name.lower() for name in (*PAGE_PARAMS, *OFFSET_PARAMS, *CURSOR_PARAMS))
+_PAGES, _OFFSETS, _CURSORS = (
+    frozenset(name.lower() for name in names) for names in (PAGE_PARAMS, OFFSET_PARAMS, CURSOR_PARAMS)
+)
+#: Names of sizes, and how far down the list of likely ones each is.
+_LIKELY = {name.lower(): place for place, name in reversed(list(enumerate(SIZE_PARAMS)))}
+#: Names of paging that are the beginning of a range, or its end, beside these.
+_RANGES = {"from": {"to", "until"}, "start": {"end", "stop", "until"}, "max": {"min"}}
+_DATED = re.compile(r"\d{4}-\d\d")
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.]{20,}")
 _MOST = 2_000  # tables of one document
 
@@ -44,6 +52,7 @@ class Example:
     headers: dict[str, str] = field(default_factory=dict)
     value: Any = None
     has_answer: bool = False
+    others: list[Any] = field(default_factory=list)  # further answers to the same request
     summary: str = ""
 
     @property
@@ -132,22 +141,21 @@ def segments_of(path: str) -> tuple[list[str], list[str]]:
 
 
 def drafts_of_examples(examples: list[Example], source: str, report: FidelityReport) -> list[SpecDraft]:
-    """One source for each host and login; one table for each path, of the example with the most records."""
+    """One source for each host and login; one table for each path: requests are as that of the example with the most records."""
     drafts: dict[str, SpecDraft] = {}
-    best: dict[tuple[str, str], Example] = {}
+    alike: dict[tuple[str, str], list[Example]] = {}
     for one in examples:
-        place = (one.base_url, one.template)
-        if place not in best or _size(one) > _size(best[place]):
-            best[place] = one
+        alike.setdefault((one.base_url, one.template), []).append(one)
     logins: dict[str, dict[str, Any]] = {}
     for one in examples:
         if one.auth is not None:
             logins.setdefault(one.base_url, one.auth)
-    for (base, template), one in list(best.items())[:_MOST]:
+    for (base, template), several in list(alike.items())[:_MOST]:
+        several.sort(key=_size, reverse=True)
         if base not in drafts:
             name = unique(source, (draft.name for draft in drafts.values()))
-            drafts[base] = SpecDraft(name, base, "", logins.get(base), dict(one.headers))
-        _table(drafts[base], one, report, template)
+            drafts[base] = SpecDraft(name, base, "", logins.get(base), dict(several[0].headers))
+        _table(drafts[base], several, report, template)
     return list(drafts.values())
 
 
@@ -155,18 +163,20 @@ def _size(one: Example) -> int:
     return len(find_records(one.value, one.collection).records) if one.has_answer else -1
 
 
-def _table(draft: SpecDraft, one: Example, report: FidelityReport, template: str) -> None:
+def _table(draft: SpecDraft, several: list[Example], report: FidelityReport, template: str) -> None:
+    one = several[0]
     shape = find_records(one.value, one.collection, last_is_id=one.path[-1:] == ["{"])
     taken = [table.name for table in draft.tables]
     last = bool(one.path) and one.path[-1].startswith("{")
     named = identifier(one.collection.lower(), "rows")
     table = TableDraft(unique(singular(named) if last else named, taken), description=shown(one.summary))
     request_line = f"GET {template}"
-    columns = columns_of(shape.records, shape.header) if one.has_answer and shape.records else []
+    records = _records(several, shape, report, request_line)
+    columns = columns_of(records, shape.header) if records else []
     endpoint: dict[str, Any] = {"path": template}
     if one.has_answer and shape.selector != "$":
         endpoint["data_selector"] = shape.selector
-    _params(one, endpoint, report, request_line)
+    _params(several, endpoint, report, request_line)
     keys = _keys(one, columns, shape.records, endpoint, last=last)
     own = [ColumnDraft(key, "string", note="what is asked for") for key in keys if key not in _names(columns)]
     if not columns and own:
@@ -197,27 +207,73 @@ def _names(columns: list[ColumnDraft]) -> set[str]:
     return {column.name for column in columns}
 
 
-def _params(one: Example, endpoint: dict[str, Any], report: FidelityReport, request_line: str) -> None:
+def _records(several: list[Example], shape: Shape, report: FidelityReport, request_line: str) -> list[Any]:
+    """The records of all answers that have them where the first has, in turns: each is looked at."""
+    found = []
+    for value in (value for one in several if one.has_answer for value in (one.value, *one.others)):
+        other = find_records(value, several[0].collection)
+        if (other.selector, other.header) == (shape.selector, shape.header):
+            found.append(other.records)
+        elif other.records:
+            note = f"an answer with records at {other.selector} instead of {shape.selector} is not looked at"
+            report.add(request_line, "answer", "dropped", note)
+    none = object()
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*found, fillvalue=none))
+    return [record for record in turns if record is not none]
+
+
+def _params(
+    several: list[Example], endpoint: dict[str, Any], report: FidelityReport, request_line: str
+) -> None:
     """What was sent along, without what turned pages: that is for FFF to say, as the answers go on."""
-    params = {name: value for name, value in one.params.items() if name.lower() not in (*_TURNS, *SIZES)}
-    sized = any(name.lower() in SIZES for name in one.params)
-    turned = [name for name in one.params if name.lower() in _TURNS]
+    sent = several[0].params
+    turning = _turning(sent)
+    sizes = [name for name, value in sent.items() if name != turning and _sizes(name, value, sent)]
+    size = min(sizes, key=lambda name: _LIKELY[name.lower()], default=None)
+    params = {name: value for name, value in sent.items() if name not in (turning, size)}
     if params:
         endpoint["params"] = params
         report.add(
             request_line, "query", "approximated", f"the table is what is sent for {', '.join(params)}"
         )
-    turning = next((name for name in turned if name.lower() in {one.lower() for one in PAGE_PARAMS}), None)
-    if turning is not None:
+    if turning is not None and turning.lower() in _PAGES:
         # Where numbers begin is not known: from 0 on none is left out, and one that comes twice is an error.
-        first = 0 if one.params[turning] == "0" else 1
-        endpoint["paginator"] = {"type": "page_number", "page_param": turning, "base_page": first}
-        report.add(
-            request_line, "paging", "approximated", f"pages by {turning}, from {first} to an empty one"
-        )
-    elif turned or sized:
-        note = f"{', '.join(turned) or 'a size'} turned pages: they are followed where answers say how they go on"
+        first = 0 if any(one.params.get(turning) == "0" for one in several) else 1
+        paginator = {"type": "page_number", "page_param": turning, "base_page": first}
+        note = f"pages by {turning}, from {first} to an empty one"
+        if size is not None and sent[size].isdecimal() and int(sent[size]):
+            paginator |= {"page_size": int(sent[size]), "page_size_param": size}
+            note += f", of {sent[size]} as {size} says"
+        elif size is not None:
+            report.add(
+                request_line, f"query {size}", "dropped", "no size that is known: pages are the source's own"
+            )
+        endpoint["paginator"] = paginator
+        report.add(request_line, "paging", "approximated", note)
+    elif turned := [name for name in (turning, size) if name is not None]:
+        note = f"{' and '.join(turned)} turned pages: they are followed where answers say how they go on"
         report.add(request_line, "paging", "approximated", note, incomplete=True)
+
+
+def _turning(params: Mapping[str, str]) -> str | None:
+    """The one parameter that turned pages, by its name and its value: `from` may as well be a day."""
+    for names in (_PAGES, _OFFSETS, _CURSORS):
+        for name, value in params.items():
+            fits = _DATED.match(value) is None if names is _CURSORS else _counts(name, value, params)
+            if name.lower() in names and fits:
+                return name
+    return None
+
+
+def _sizes(name: str, value: str, params: Mapping[str, str]) -> bool:
+    return name.lower() in _LIKELY and _counts(name, value, params)
+
+
+def _counts(name: str, value: str, params: Mapping[str, str]) -> bool:
+    """Whether a parameter with a name of paging may count: it is a number, or not known."""
+    beside = _RANGES.get(name.lower(), set())
+    unknown = not beside and (not value or value.startswith("${"))
+    return unknown or (value.isdecimal() and not beside & {other.lower() for other in params})
 
 
 def _keys(

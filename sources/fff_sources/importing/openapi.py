@@ -44,12 +44,22 @@ def drafts_of_openapi(
             report.variables.append(variable)
     for table in draft.tables:
         _tell(table, draft, report, sized)
+    endpoints = [
+        one for table in draft.tables for one in (table.scan, *(two.endpoint for two in table.lookups))
+    ]
+    written = {_unnamed(one["path"]) for one in endpoints if one}
     for path, item in paths.items():
         if isinstance(item, Mapping):
+            if isinstance(item.get("get"), Mapping) and _unnamed(str(path).lstrip("/")) not in written:
+                why = "the document calls it deprecated" if item["get"].get("deprecated") else _NO_TABLE
+                report.leave_out(f"GET {path}", why)
             for method in _METHODS:
                 if method in item:
                     report.leave_out(f"{method.upper()} {path}", "only what is read by GET is a table")
     return [draft]
+
+
+_NO_TABLE = "no JSON of known members is described as its answer, or it must be given more than a table can be asked by"
 
 
 def _tell(table: TableDraft, draft: SpecDraft, report: FidelityReport, sized: set[str]) -> None:

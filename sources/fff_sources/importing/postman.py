@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -85,7 +86,10 @@ class _Collection:
         example.auth = self._auth(request.get("auth") or auth)
         for header in mappings(request.get("header")):
             self._header(text_of(header.get("key")), text_of(header.get("value")), example)
-        example.value, example.has_answer = _answer(item)
+        answers = _answers(item)
+        if answers:
+            example.value, *example.others = answers
+            example.has_answer = True
         return example
 
     def _split(self, address: str) -> tuple[str | None, str]:
@@ -174,13 +178,12 @@ class _Collection:
         return None
 
 
-def _answer(item: Mapping[str, Any]) -> tuple[Any, bool]:
-    """The first answer kept with a request that is JSON, and whether there is one."""
+def _answers(item: Mapping[str, Any]) -> list[Any]:
+    """The answers kept with a request that are JSON."""
+    found = []
     for one in mappings(item.get("response")):
         body = text_of(one.get("body"))
         if one.get("code", 200) == 200 and body.lstrip()[:1] in ("{", "["):
-            try:
-                return decode(body), True
-            except (MalformedJSON, RecursionError):
-                continue
-    return None, False
+            with suppress(MalformedJSON, RecursionError):
+                found.append(decode(body))
+    return found

@@ -343,12 +343,17 @@ def _single(
     if sibling is not None and not sibling.places:
         [table] = sibling.tables
         column = _matching(table, place, operation.collection)
-        if column is not None:
+        held = {one.name for one in columns_of_schema(resolver, record)}
+        required = [known for known in table.key_columns if known.get("require") == "required"]
+        # What a thing does not tell of itself would be NULL by this way, and the key by the other.
+        if column is not None and all(known["name"] in held for known in required):
             endpoint = {"path": path.replace(f"{{{place}}}", f"{{{column}}}")}
             if selector != "$":
                 endpoint["data_selector"] = selector
             if all(known["name"] != column for known in table.key_columns):
-                table.key_columns.append({"name": column})
+                for known in required:  # by the list alone
+                    known["require"] = "any_of"
+                table.key_columns.append({"name": column} | ({"require": "any_of"} if required else {}))
             table.lookups.append(LookupDraft((column,), endpoint))
             table.empty_statuses = (404,)
             return

@@ -9,13 +9,28 @@ from urllib.parse import urlsplit
 
 from fff.errors import SecretError, SpecError
 from fff.structs import Struct
-from fff.web.secrets import Secrets
+from fff.web.redaction import tells_who_asks
+from fff.web.secrets import SECRET_PARAMS, Secrets
 from fff.web.types import HostPolicy, NetworkRoute, Window
 from fff_sources.adapter import SourceContext
+from fff_sources.document import KeyPath
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, parse_path, value
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.model import is_http
+
+#: What is written for a reference to a secret elsewhere (shells, workflows, templates), or nearly so here.
+_MISSPELT = re.compile(
+    r"""\$\{(?!(?:env|file|keyring):)\{?\s*(?P<inside>[A-Za-z_][\w.:?/\ -]*?)\s*\}+"""
+    r"""|^(?:[A-Za-z]+\ )?(?:
+        \$(?:env:)?(?P<shell>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)
+        |%(?P<windows>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)%
+        |\{\{\s*(?P<template>[\w.:-]+)\s*\}\}
+        |\{?(?P<bare>env:[A-Z][A-Z0-9_]*)\}?
+    )$""",
+    re.VERBOSE,
+)
+_NAME = re.compile(r"([A-Za-z_]\w*)(?:[:?].*)?")  # in shells with what stands in for it
 
 
 def base_url_variable(source: str) -> str:
@@ -88,6 +103,42 @@ def missing_secrets(context: SourceContext) -> list[SpecError]:
         except SecretError as error:
             errors.append(context.document.error(path, error.message, hint=error.hint))
     return errors
+
+
+def misspelt_secrets(context: SourceContext) -> list[SpecError]:
+    """What was meant for a reference to a secret, and would be sent as it stands: told of credentials alone.
+
+    Elsewhere dollar signs and braces may be meant.
+    """
+    return [
+        context.document.error(path, f"{match[0]!r} is no reference to a secret", hint=_meant(match))
+        for path, text in context.texts()
+        if ("$" in text or "{" in text or ":" in text or "%" in text)
+        and _is_credential(path)
+        and (match := _MISSPELT.search(text)) is not None
+    ]
+
+
+def _is_credential(path: KeyPath) -> bool:
+    """Whether a text proves who asks: by the key it stands under, or as a header or parameter of a telling name."""
+    if len(path) < 3:
+        return False
+    name, within = str(path[-1]), {str(part) for part in path[2:-1]}
+    if path[2] in ("client", "accounts") and within & {"auth", "credentials"}:
+        return name != "value"  # of a login: it has the {token} in it
+    sent = "headers" in within and tells_who_asks(name)
+    return sent or ("params" in within and name.lower() in SECRET_PARAMS) or path[2:] == ("uri",)
+
+
+def _meant(match: re.Match[str]) -> str:
+    """What to write in the place of a misspelt reference."""
+    said = next(text for text in match.groups() if text is not None)
+    kind, colon, name = said.partition(":")
+    if colon and kind.strip().lower() in ("env", "file", "keyring"):
+        return f"write ${{{kind.strip().lower()}:{name.strip()}}}"
+    named = _NAME.fullmatch(said.rpartition(".")[2])  # of `secrets.TOKEN`, `env.TOKEN` the end
+    name = named[1] if named else "NAME"
+    return f"write ${{env:{name}}} for an environment variable, or ${{file:PATH}}, ${{keyring:SERVICE/USER}}"
 
 
 def limiter_name(client: spec.Client, path: str | None) -> str:
