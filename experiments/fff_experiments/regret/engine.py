@@ -1,8 +1,8 @@
 """G13: the default on the real engine, in worlds of many kinds, beside the best static order and other policies.
 
-Rows of R are looked up in tables that each let a share of them pass. Answers take time, come late and in any order, and a
-key is asked for once, so that much is decided before anything is known. What a run costs is its requests, its
-seconds, and both together, which is what `balanced` weighs.
+Rows of R are looked up in tables that each let a share of them pass. Answers take time, come late and in any order,
+and a key is asked for once, so that much is decided before anything is known. What a run costs is its requests,
+its seconds, and both together, which is what `balanced` weighs.
 """
 
 from __future__ import annotations
