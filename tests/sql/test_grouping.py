@@ -187,6 +187,12 @@ def test_a_limit_ends_the_scan_where_each_row_gives_one(item: str, limited: bool
     assert (plan.limit == 2) is limited
 
 
+def test_a_query_that_gives_an_array_is_read_in_full_to_see_that_it_has_one_row() -> None:
+    for item, limit in (("exists((SELECT a FROM r), e -> e > 1)", None), ("EXISTS (SELECT a FROM r)", 1)):
+        blocks = prepare(f"SELECT count(*), {item} FROM s", CATALOG).blocks
+        assert [one.plan.limit for one in blocks if one.tables[0].name == "r"] == [limit]
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_says_of_the_same_functions_that_they_are_of_several_rows(spark: SparkEngine) -> None:

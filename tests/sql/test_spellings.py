@@ -27,6 +27,7 @@ ALONE = [
     "SELECT l FROM r WHERE b AND EXISTS (SELECT 1)",
     "SELECT cast(t AS int) + 1 AS z, z * 2 AS y, y - z x FROM r",
     "SELECT i % 7 AS l, l + 1 AS y, upper(s) AS Z, z || 'x' AS v FROM r",
+    "SELECT year(dt) AS z, m * z AS y, array(s, 'x') AS w, w[0] AS v, if(b, 1, 2) AS c, m / c AS x FROM r",
     "SELECT DISTINCT t / 2 AS z, CASE WHEN z > 0 THEN -z END AS y FROM r UNION ALL SELECT d, f FROM r",
     "SELECT q.y FROM (SELECT t AS z, `Z` % 5 AS y, b FROM r) q WHERE q.b",
     "SELECT l FROM r WHERE NOT EXISTS (SELECT 1, 'a' AS x) OR i = 1",

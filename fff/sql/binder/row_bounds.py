@@ -39,7 +39,7 @@ class Bounds(Struct):
         wanted: dict[Query, list[int | None]] = {tree.root: [None]}
         # Who names a query is read before it: inner queries stand behind those around them, later WITHs before earlier.
         for query in _outermost_first(tree):
-            asked = wanted.get(query, [1 if isinstance(query.node.parent, exp.Exists) else None])
+            asked = wanted.get(query, [1 if _asks_for_any(query.node.parent) else None])
             known = [one for one in asked if one is not None]
             most = max(known) if known and len(known) == len(asked) else None
             if most is not None:
@@ -72,6 +72,11 @@ class Bounds(Struct):
                 wanted.setdefault(source.query, []).append(None if filtered else enough)
             elif enough is not None:
                 self.sources[source] = enough
+
+
+def _asks_for_any(node: Node | None) -> bool:
+    """Whether this is EXISTS of a query, and not the function `exists` of the array that it gives."""
+    return isinstance(node, exp.Exists) and node.args.get("expression") is None
 
 
 def _outermost_first(tree: QueryTree) -> list[Query]:
