@@ -257,18 +257,21 @@ def _told_of(sql: str, planned: Prepared, text: Edited) -> Prepared:
 
 
 def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
-    """As `_in_words` does; where Spark has to do with it, what is said of queries in FROM is said inside of them as well."""
+    """As `_in_words` does; where that is not one SELECT, what is said of queries in FROM is said inside of them as well."""
     refused: QueryError | None = None
     plain: Prepared | None = None
     try:
         plain = _in_words(sql, catalog, planning)
     except InfeasibleQuery as error:
         refused = error
-    if plain is None or plain.upper is not None:
+    made = plain is not None and any(feed.rows for block in plain.blocks for feed in block.feeds)
+    if plain is None or plain.upper is not None or made:
         with suppress(QueryError):
             moved = with_conditions(Rewritten(written_out(sql), catalog, planning.params))
             if moved is not None:
-                return _told_of(sql, _planned_once(moved.sql, catalog, planning), moved.text)
+                other = _planned_once(moved.sql, catalog, planning)
+                if plain is None or plain.upper is not None or other.upper is None:
+                    return _told_of(sql, other, moved.text)
     if plain is None:
         assert refused is not None, "what is not refused is planned"
         raise refused
