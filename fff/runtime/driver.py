@@ -153,9 +153,8 @@ class BlockDriver:
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
-        self._owed: dict[
-            int, int
-        ] = {}  # table -> rows that it has for certain, by scans that failed on the way
+        #: By table: the rows that it has for certain, by scans that failed on the way.
+        self._owed: dict[int, int] = {}
         self._scans: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._lookups: dict[int, asyncio.Task[None]] = {}
         self._prompt: list[Prompt | None] = []  # by table: those that give answers without a generator
@@ -381,7 +380,7 @@ class BlockDriver:
             over = ScanEnd(table, index, rows)
             self.post(ScanFailed(table, index, failed, whole=bool(truncated)) if failed else over)
         except (BudgetExhausted, FeedBroken, SourceError) as error:
-            if isinstance(error, SourceError):
+            if not isinstance(error, BudgetExhausted | FeedBroken):
                 self.source_errors.append(error)
             self._owed[table] = max(self._owed.get(table, 0), said or 0)
             self.post(ScanFailed(table, index, error.reason))

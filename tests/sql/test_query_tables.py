@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import shapes
 from hard_rows import CATALOG, DATA, bag
+from planner_fakes import DEMO
 
 from fff.spark.session import SparkEngine
 from fff.sql import explain, prepare
@@ -83,6 +84,23 @@ def test_what_is_not_a_table_stays_with_spark(sql: str) -> None:
     prepared = prepare(sql, CATALOG)
     assert prepared.upper is not None
     assert not any(feed.rows for block in prepared.blocks for feed in block.feeds)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT DISTINCT zip, year FROM crime",
+        "SELECT C.zip, year FROM crime C LEFT JOIN Demographics D ON C.zip = D.zip",
+        "SELECT zip, year FROM crime JOIN FEC USING (zip)",
+        "SELECT zip, year FROM crime UNION SELECT zip, id FROM FEC",
+    ],
+)
+def test_conditions_on_a_query_bind_the_keys_of_its_tables(query: str) -> None:
+    prepared = prepare(f"SELECT q.year FROM ({query}) q WHERE q.zip = '94704'", DEMO)
+    assert prepared.upper is None
+    assert [seed.keys for seed in prepared.blocks[0].plan.aliases[0].seeds] == [(("94704",),)]
+    limited = prepare(f"SELECT q.year FROM ({query} LIMIT 3) q WHERE q.zip = '94704'", DEMO)
+    assert not limited.blocks[0].plan.aliases[0].seeds
 
 
 def test_a_query_that_is_named_twice_is_read_once() -> None:

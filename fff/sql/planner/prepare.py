@@ -258,7 +258,7 @@ def _told_of(sql: str, planned: Prepared, text: Edited) -> Prepared:
 
 
 def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
-    """Without what nothing reads, as `_in_words` does; where Spark has to do with it, with what is said of queries in FROM said inside, too."""
+    """Without what nothing reads, as `_in_words` does; where that is not one SELECT, with what is said of queries in FROM said inside."""
     text, read = Rewritten(written_out(sql), catalog, planning.params), None
     with suppress(QueryError):  # told of below
         read = without_unread(text, planning.plan)
@@ -270,11 +270,14 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         plain = _in_words(sql, catalog, planning)
     except InfeasibleQuery as error:
         refused = error
-    if plain is None or plain.upper is not None:
+    made = plain is not None and any(feed.rows for block in plain.blocks for feed in block.feeds)
+    if plain is None or plain.upper is not None or made:
         with suppress(QueryError):
             moved = with_conditions(Rewritten(written_out(sql), catalog, planning.params))
             if moved is not None:
-                return _told_of(sql, _planned_once(moved.sql, catalog, planning), moved.text)
+                other = _planned_once(moved.sql, catalog, planning)
+                if plain is None or plain.upper is not None or other.upper is None:
+                    return _told_of(sql, other, moved.text)
     if plain is None:
         assert refused is not None, "what is not refused is planned"
         raise refused
