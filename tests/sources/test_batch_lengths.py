@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -45,7 +46,7 @@ sources:
 KEYS = [f"{number:03}{'x' * 100}" for number in range(40)]
 
 
-@pytest.mark.parametrize("status", [414, 431, 413, 400])
+@pytest.mark.parametrize("status", [414, 431, 413])
 async def test_what_is_too_long_is_asked_for_by_halves(serve: Serve, read: Read, status: int) -> None:
     server = Narrow(1_500, status)
     reader = read(spec((await serve(server.answer)).url))
@@ -58,6 +59,29 @@ async def test_what_is_too_long_is_asked_for_by_halves(serve: Serve, read: Read,
     server.asked.clear()
     assert len(await reader.lookup("t", *"abcdefgh")) == 8
     assert server.asked == ["a,b,c,d,e,f,g,h"], "shorter keys fit in one request"
+
+
+async def test_a_bad_request_may_be_that_of_one_key_and_says_nothing_of_others(
+    serve: Serve, read: Read
+) -> None:
+    server = Narrow(2_500, 400)
+    reader = read(spec((await serve(server.answer)).url))
+    for _ in range(2):
+        assert len(await reader.lookup("t", *KEYS)) == 40
+        assert [len(one.split(",")) for one in server.asked] == [40, 20, 20]
+        server.asked.clear()
+
+
+async def test_a_batch_that_was_answered_is_not_asked_for_again(serve: Serve, read: Read) -> None:
+    """Where another one, which was under way meanwhile, is no longer and too long all the same."""
+    server = Narrow(1_500, 414)
+    reader = read(spec((await serve(server.answer)).url))
+    plain, wide = (
+        [f"{number:02}{'x' * 60}" for number in range(20)],
+        [f"{number:02}{'ü' * 30}" for number in range(20)],
+    )
+    rows = await asyncio.gather(reader.lookup("t", *plain), reader.lookup("t", *wide))
+    assert sorted(len(some) for some in rows) == [20, 20]
 
 
 async def test_one_key_that_is_too_long_is_an_error_of_a_few_lines(serve: Serve, read: Read) -> None:

@@ -52,8 +52,8 @@ _SAMPLES = 3  # times that keys without rows are asked for again
 _SHIFTS = 4  # keys with rows, at most, before or behind those without when they are asked for again
 _ALONE = 100  # keys without rows that are asked for alone before a status is believed
 _JUMP = 0.25  # by which the share of keys without rows has risen
-#: What servers say of a request that is too long, and the characters of keys from which some call it bad.
-_TOO_LONG, _LONG, _BAD = frozenset({413, 414, 431}), 2_000, 400
+#: What servers say of a request that is too long, and the bytes of keys from which some call it bad.
+_TOO_LONG, _LONG, _BAD = frozenset({413, 414, 431}), 3_000, 400
 _ROUND = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000, 10_000})
 
 
@@ -112,7 +112,7 @@ class BatchTrust:
         self._alone = 0  # keys that a status answered with others, and that have no rows alone either
         # Batches that a status answered, nobody having found out whether it speaks for all.
         self._believed = 0
-        self._too_long = math.inf  # characters of keys that the server has found too many
+        self._too_long = math.inf  # bytes of keys that the server has found too many
         self._one_at_a_time = asyncio.Lock()
 
     async def watched(self, reading: Reading, asked: Keys, ask: Ask, apart: Ask) -> Pages:
@@ -122,8 +122,9 @@ class BatchTrust:
         """
         answer = _KeyedAnswer()
         readable, began, length = True, False, _length(asked)
+        parted = length >= self._too_long
         try:
-            if length < self._too_long:
+            if not parted:
                 async with contextlib.aclosing(reading.pages(1)) as pages:
                     async for page in pages:
                         began = True
@@ -132,10 +133,12 @@ class BatchTrust:
                             answer.add(page.rows, self._columns)
                         yield page
         except SourceError as error:
-            if began or not (error.status in _TOO_LONG or (error.status == _BAD and length > _LONG)):
+            parted = error.status in _TOO_LONG or (error.status == _BAD and length > _LONG)
+            if began or not parted:
                 raise
-            self._too_long = length
-        if length >= self._too_long:
+            if error.status != _BAD:  # which may be that of one key
+                self._too_long = min(self._too_long, length)
+        if parted:
             half = len(asked) // 2
             for some in (asked[:half], asked[half:]):
                 async with contextlib.aclosing(apart(some)) as pages:
@@ -330,7 +333,7 @@ class BatchTrust:
 
 
 def _length(keys: Keys) -> int:
-    return sum(len(str(value)) + 1 for key in keys for value in key)
+    return sum(len(str(value).encode()) + 1 for key in keys for value in key)
 
 
 def _elsewhere(asked: Keys, full: Keys, empty: Keys) -> list[Key]:
