@@ -106,6 +106,7 @@ WITH_SPARK = [
     "SELECT IDENTIFIER('i' || '') AS x, l FROM r WHERE b",
     "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE IDENTIFIER(concat('r', '.', 's')) = u.s)",
     "SELECT IDENTIFIER('st.k') FROM (SELECT named_struct('k', i) AS st FROM r) q WHERE IDENTIFIER('st.k') > 0",
+    "SELECT IDENTIFIER('st').k FROM (SELECT named_struct('k', i) AS st FROM r) q",
     "WITH RECURSIVE w(x) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT x + 1 FROM w WHERE x < 3) SELECT x, l FROM w JOIN r ON i = x",
     "SELECT CAST(NULL AS VOID) AS x, NULL::ARRAY<VOID> AS y, q.void FROM (SELECT i AS void FROM r) q",
 ]

@@ -29,6 +29,8 @@ def with_names(sql: str, params: Mapping[str, object]) -> Edited | None:
         if not (called and opens) or (at and tokens[at - 1].token_type is TokenType.DOT):
             continue
         close, first = statement.closing(at + 1), tokens[at + 2]
+        if tokens[close + 1 : close + 2] and tokens[close + 1].token_type is TokenType.DOT:
+            continue  # which is a field's, and gives it another name
         text: object = first.text if first.token_type is TokenType.STRING and close == at + 3 else None
         if close == at + 4 and is_marker(tokens[at + 1], first, tokens[at + 3]):
             text = params.get(tokens[at + 3].text)
