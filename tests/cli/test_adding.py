@@ -404,3 +404,57 @@ def test_a_disk_without_links_takes_a_new_file_all_the_same(
     desk.rows = [(1, "one")]
     assert into("x.sqlite", "--upsert", "id") == 0
     assert rows_of("x.sqlite") == [("1", "one")]
+
+
+@pytest.mark.parametrize(
+    ("held", "sql", "kind"),
+    [
+        (
+            pa.array([0], pa.timestamp("ms", "UTC")),
+            "timestamp_micros(id + 7)",
+            pa.timestamp("us", "UTC"),
+        ),
+        (pa.array([0], pa.timestamp("ms", "UTC")), "timestamp_seconds(id)", pa.timestamp("ms", "UTC")),
+        (
+            pa.array([0], pa.timestamp("ns")),
+            "TIMESTAMP_NTZ '9999-12-31 00:00:00' + INTERVAL 1 SECOND",
+            pa.timestamp("us"),
+        ),
+        (
+            pa.array([[0]], pa.list_(pa.timestamp("ms", "UTC"))),
+            "array(timestamp_micros(id))",
+            pa.list_(pa.timestamp("us", "UTC")),
+        ),
+        (
+            pa.array(["a"]).cast(pa.dictionary(pa.int8(), pa.string())),
+            "concat('n', id)",
+            pa.dictionary(pa.int32(), pa.string()),
+        ),
+        (pa.array(["a"], pa.large_string()), "nullif(name, 'x')", pa.large_string()),
+        (pa.array(["a"]), "nullif(name, 'x')", pa.string()),
+    ],
+)
+def test_columns_of_parquet_become_as_wide_as_what_is_added_needs(
+    desk: Desk, held: pa.Array, sql: str, kind: pa.DataType
+) -> None:
+    """A file is written anew: nothing is refused after all requests that it could hold."""
+    fields = [pa.field("id", pa.int32(), nullable=False), pa.field("v", held.type, nullable=False)]
+    there = pa.Table.from_arrays([pa.array([0], pa.int32()), held], schema=pa.schema(fields))
+    pq.write_table(there, "x.parquet")
+    Path("in.csv").write_text("id,name\n" + "".join(f"{number},x\n" for number in range(1, 200)))
+    added = f"SELECT int(id) AS id, {sql} AS v FROM 'in.csv'"
+    assert into("x.parquet", "--append", sql=added) == 0
+    assert into("fresh.parquet", sql=added) == 0
+    rows = pq.ParquetFile("x.parquet").read()
+    assert rows.schema.types == [pa.int32(), kind]
+    assert not rows.schema.field("id").nullable
+    assert rows.to_pylist() == [*there.to_pylist(), *pq.read_table("fresh.parquet").to_pylist()]
+
+
+def test_moments_finer_than_sql_has_are_others_than_its_own(desk: Desk) -> None:
+    at = pa.array([1_000, 2_001, None], pa.timestamp("ns", "UTC"))
+    pq.write_table(pa.table({"at": at, "id": pa.array([1, 2, 3], pa.int32())}), "x.parquet")
+    desk.rows = [(1, "one"), (2, "two")]
+    assert into("x.parquet", "--upsert", "at", sql="SELECT timestamp_micros(id) AS at, id FROM t") == 0
+    kept = pq.read_table("x.parquet").column("at").cast(pa.int64()).to_pylist()
+    assert kept == [2_001, None, 1_000, 2_000]

@@ -335,6 +335,36 @@ def test_a_journal_that_another_key_has_signed_is_put_aside(tmp_path: Path) -> N
     assert _read(folder, "b") == b"of b"
 
 
+def test_a_journal_of_another_key_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever looks like the size of a record within one: else large journals would take hours."""
+    _kept(tmp_path / "j", *map(str, range(40)))
+    (tmp_path / "j" / "key").unlink()
+    size, hashed = (tmp_path / "j" / "journal").stat().st_size, 0
+    digest = Journal._mac
+
+    def counting(journal: Journal, data: bytes) -> bytes:
+        nonlocal hashed
+        hashed += len(data)
+        return digest(journal, data)
+
+    monkeypatch.setattr(Journal, "_mac", counting)
+    Journal(tmp_path / "j").close()
+    assert hashed <= size
+
+
+def test_zeros_that_a_power_cut_left_are_passed_over_and_what_is_behind_them_holds(tmp_path: Path) -> None:
+    _kept(tmp_path / "j", "a", "b", "c")
+    file = tmp_path / "j" / "journal"
+    data = file.read_bytes()
+    second = _BEHIND + int.from_bytes(data[:8], "big")
+    for zeros in (*range(1, 12), 64 << 20):
+        with file.open("wb") as out:  # sparse
+            out.write(data[:second])
+            out.seek(zeros, os.SEEK_CUR)
+            out.write(data[second:])
+        assert [_read(tmp_path / "j", key) for key in "abc"] == [b"of a", b"of b", b"of c"]
+
+
 def test_equal_requests_have_their_answers_in_the_order_they_came_and_others_none(tmp_path: Path) -> None:
     async def keep() -> None:
         journal = Journal(tmp_path / "j")

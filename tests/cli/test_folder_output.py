@@ -177,6 +177,32 @@ def test_small_numbers_and_texts_of_other_kinds_are_found_again(here: Path) -> N
     assert sorted(map(str, found)) == ["{'k': 1, 's': 'z'}", "{'k': 2, 's': 'y'}"]
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array([3.0, 1.0, None]),
+        pa.array([3, 1, None], pa.float32()),
+        pa.array([3, 1, None], pa.decimal128(12, 2)),
+        pa.array([3, 1, None], pa.uint8()),
+        pa.nulls(3),
+    ],
+    ids=lambda keys: str(keys.type),
+)
+def test_numbers_are_found_again_however_a_file_has_them(here: Path, keys: pa.Array) -> None:
+    """As pandas writes whole numbers with NULL, and a column without a value."""
+    folder_of({"k": [1, 2], "s": ["a", "b"]}, {"k": keys, "s": ["c", "d", "e"]})
+    assert into("theirs/", "--upsert", "k", sql="SELECT n AS k, 'z' AS s FROM 'in.csv' WHERE n = 1") == 0
+    found = [row["s"] for file in Path("theirs").iterdir() for row in pq.read_table(file).to_pylist()]
+    assert sorted(found) == ["b", "c", *(["d"] if keys.null_count == 3 else []), "e", "z"]
+
+
+def test_decimals_are_not_looked_for_among_doubles(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder_of({"k": pa.array([1], pa.decimal128(2, 1)), "s": ["a"]}, {"k": [0.1], "s": ["b"]})
+    sql = "SELECT CAST(n AS DECIMAL(2, 1)) AS k, 'z' AS s FROM 'in.csv'"
+    assert into("theirs/", "--upsert", "k", sql=sql) == 2
+    assert "the column k is decimal in the result, and double in 'theirs/1.parquet'" in capfd.readouterr().err
+
+
 def test_nan_and_lists_are_keys_as_others_are(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder_of({"d": [float("nan"), 1.0], "a": [[1], [2]]})
     for key in ("d", "a", "d,a"):

@@ -237,6 +237,21 @@ def test_what_a_file_came_of_is_forgotten_where_another_result_takes_its_place(
         assert (here / "x.csv").read_text() == "a\n1\n"
 
 
+@pytest.mark.parametrize("theirs", ['{"mine": 1}', "[]", "[" * 100_000, "no JSON", ""], ids=range(5))
+def test_a_file_of_others_that_is_called_so_stays(here: Path, theirs: str) -> None:
+    Path("z.csv.fff.json").write_text(theirs)
+    assert fff(["query", "SELECT 1 AS a", "-O", "z.csv"]) == 0
+    assert Path("z.csv.fff.json").read_text() == theirs
+
+
+def test_what_a_file_came_of_stays_beside_a_folder(here: Path) -> None:
+    with Desk(A).serving(here):
+        assert written("x.csv") == 0
+        kept = Path("x.csv.fff.json").rename("zz.fff.json").read_bytes()
+        assert fff(["query", "SELECT 1 AS a", "-O", "zz/"]) == 0
+        assert Path("zz.fff.json").read_bytes() == kept
+
+
 def test_what_a_stranger_says_beside_a_file_is_not_run(
     here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import errno
 import json
 import math
@@ -10,6 +11,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -162,6 +164,36 @@ def test_values_are_compared_in_a_type_that_holds_both(
     pair = paired(old, new)
     assert compared(pair.before, pair.after, ["k"], pair.on).rows.column("v").to_pylist() == changed
     assert list(pair.told) == told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        (pa.array([1, 2, None]), pa.array([1, Decimal("2.50"), None], pa.decimal128(3, 2)), ["2.5"]),
+        (pa.array([2**53 + 1, 2, -4, 0]), pa.array([float(2**53), 2.0, -4.0, -0.0]), ["9007199254740992"]),
+        (pa.array([2**60, 10, 3]), pa.array([float(2**60), 10.0, 3.5]), ["3.5"]),
+        (pa.array([2**60, 2]), pa.array([float("nan"), 2.0]), ["nan"]),
+        (pa.array([Decimal(1), None], pa.decimal128(38, 0)),
+         pa.array([Decimal("1.00"), Decimal("0.10")], pa.decimal128(38, 37)), [Decimal("0.1")]),
+        (pa.array([Decimal("1.10")]), pa.array([1.1]), []),
+        (pa.array([18262, None], pa.date32()),
+         pa.array([1577836800000000, 5], pa.timestamp("us")),
+         [dt.datetime(1970, 1, 1, microsecond=5)]),  # noqa: DTZ001 - as the column has it
+        (pa.array([18262], pa.date32()), pa.array([1577836800000000], pa.timestamp("us", "UTC")), []),
+        (pa.array([1577836800000000, 5], pa.timestamp("us")), pa.array([18262, 0], pa.date32()),
+         [dt.datetime(1970, 1, 1)]),  # noqa: DTZ001 - as the column has it
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_value_is_the_same_in_another_type(
+    before: pa.Array, after: pa.Array, changed: list[object], *, turned: bool
+) -> None:
+    """However little of one type goes into the other."""
+    sides = [pa.table({"k": range(len(one)), "v": one}) for one in (before, after)]
+    pair = paired(*(reversed(sides) if turned else sides))
+    found = compared(pair.before, pair.after, ["k"], pair.on).rows.column("v").to_pylist()
+    assert len(found) == len(changed)
+    assert turned or found == changed
 
 
 def test_rows_of_an_empty_result_have_all_come_whatever_its_columns_are() -> None:

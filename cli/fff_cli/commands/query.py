@@ -378,7 +378,7 @@ class ScriptRun:
         if self._arguments.refreshable and whole:
             remember(self._arguments, self._plan.texts, self._plan.format)
         elif self._arguments.output_file is not None and not (
-            self._arguments.append or self._arguments.upsert
+            self._arguments.append or self._arguments.upsert or self._arguments.into_folder
         ):
             forget(self._arguments.output_file)
 

@@ -120,8 +120,9 @@ def remember(arguments: QueryArguments, texts: Sequence[str], form: str) -> None
 
 
 def forget(file: Path) -> None:
-    """What another result in its place came of is of no use, and would be put there again."""
-    with contextlib.suppress(OSError):
+    """What another result in its place came of is of no use, and would be put there again; what else has that name stays."""
+    with contextlib.suppress(OSError, UsageError):
+        read(file)
         _beside(file).unlink()
 
 
@@ -162,7 +163,7 @@ def read(file: Path) -> KeptStatement:
         ) from None
     except OSError as error:
         raise UsageError(f"cannot read {str(path)!r}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UsageError(f"{str(path)!r} is damaged", hint=anew) from None
 
 

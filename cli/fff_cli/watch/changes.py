@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from fff.access.disk.folder import private
 from fff.errors import UsageError
 from fff.schema import distinct_names, result_field
 from fff_cli.output.adding import spelled
-from fff_cli.output.values import texts
+from fff_cli.output.values import is_number, texts
 
 COME, GONE, CHANGED = "+", "-", "~"
 
@@ -83,11 +85,34 @@ def _named(kind: pa.DataType) -> str:
 
 def _alike(was: pa.ChunkedArray, now: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """Two columns in one type: that which holds both, else as texts."""
-    schemas = [pa.schema({"": one.type}) for one in (was, now)]
     with contextlib.suppress(pa.ArrowException):
-        kind = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        kind = _holding(was.type, now.type)
         return was.cast(kind), now.cast(kind)
+    if is_number(was.type) and is_number(now.type):
+        was, now = (
+            pa.chunked_array([[_plain(one) for one in side.to_pylist()]], pa.string()) for side in (was, now)
+        )
+        return was, now
     return texts(was), texts(now)
+
+
+def _holding(was: pa.DataType, now: pa.DataType) -> pa.DataType:
+    """The type that holds the values of both. Raises ArrowException where there is none."""
+    for day, other in ((was, now), (now, was)):
+        if pa.types.is_date(day) and pa.types.is_timestamp(other):
+            return other
+    schemas = [pa.schema({"": one}) for one in (was, now)]
+    return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+
+
+def _plain(number: float | Decimal | None) -> str | None:
+    """A number as a text that is the same for the same number of another type."""
+    if number is None:
+        return None
+    if isinstance(number, float) and math.isfinite(number):
+        number = int(number) if number.is_integer() else Decimal(repr(number))
+    text = str(number) if isinstance(number, int) else f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def compared(

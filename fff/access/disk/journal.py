@@ -12,6 +12,7 @@ import io
 import json
 import mmap
 import os
+import re
 import threading
 import zlib
 from collections import defaultdict, deque
@@ -34,6 +35,8 @@ _NAME = "journal"
 _MAC, _SIZE = 16, 8
 _FRONT = bytes(3)  # of the size of every record
 _LEVEL = 1  # of packing: time is what is short
+_HEAD = b"{}x"  # what is beside a body begins and ends with, and how the packed body begins
+_ZEROS = re.compile(rb"\0*")  # many, where a power cut has left them
 
 
 class _Place(Struct, frozen=True):
@@ -149,17 +152,19 @@ class Journal:
         size = os.fstat(self._file.fileno()).st_size
         if not size:
             return 0
-        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as data, memoryview(data) as view:
             while 0 <= at <= size - _SIZE - _MAC:
                 begin = at + _SIZE + _MAC
-                length = int.from_bytes(data[at : at + _SIZE], "big")
-                if length <= size - begin and self._is_signed(
-                    data[begin : begin + length], data[begin - _MAC : begin]
+                length = int.from_bytes(view[at : at + _SIZE], "big")
+                if _is_like_one(view[begin:], length) and (
+                    self._mac(view[begin : begin + length]) == view[begin - _MAC : begin]
                 ):
                     self._known[data[begin : begin + _MAC]].append(_Place(begin, length))
                     at = end = begin + length
                 else:
-                    at = data.find(_FRONT, at + 1)
+                    zeros = _ZEROS.match(data, at)
+                    assert zeros is not None, "there may be none"
+                    at = data.find(_FRONT, max(at + 1, zeros.end() - _SIZE))
         if end:
             os.ftruncate(self._file.fileno(), end)
         else:
@@ -175,10 +180,7 @@ class Journal:
         self._file.close()
         self._file = _locked(path)
 
-    def _is_signed(self, payload: bytes, mac: bytes) -> bool:
-        return len(payload) >= _MAC + _SIZE and self._mac(payload) == mac
-
-    def _mac(self, data: bytes) -> bytes:
+    def _mac(self, data: bytes | memoryview) -> bytes:
         return hashlib.blake2b(data, key=self._key, digest_size=_MAC).digest()
 
 
@@ -235,6 +237,15 @@ class JournaledClient(WebClient):
         """See `WebClient.close`."""
         await super().close()
         self.journal.close()
+
+
+def _is_like_one(data: memoryview, length: int) -> bool:
+    """Whether a record may be so long, by a few of its bytes: all of it is read only where it is likely to be one."""
+    head = _MAC + _SIZE
+    if not head < length <= len(data):
+        return False
+    behind = head + int.from_bytes(data[_MAC:head], "big")
+    return behind < length and data[head] == _HEAD[0] and bytes(data[behind - 1 : behind + 1]) == _HEAD[1:]
 
 
 def _unpacked(payload: bytes) -> tuple[Mapping[str, object], bytes] | None:

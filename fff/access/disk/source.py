@@ -458,12 +458,12 @@ class CachedSource:
             return  # of a source that does not keep to what it declares
         rows = pa.concat_batches(brought) if brought else unpacked(None, schema)
         order = tuple(sorted(names))
-        answers = []
+        answers, tells = [], self._discretion.in_numbers(rows)
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
             text, body = key_bytes(_part(key, names, order)), packed(own)
             if text is None or self._discretion.in_text(b"\0".join([text, body or b""])):
                 continue
-            if not self._discretion.in_numbers(own):
+            if not tells or not self._discretion.in_numbers(own):
                 answers.append(KeptAnswer(text, body, b"", len(own), fetched))
         self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
 

@@ -452,13 +452,29 @@ def _fit_into(
                     f"{str(file)!r} has no column {key!r} to tell rows apart by",
                     hint="name columns that all files have, or another folder",
                 )
-        fit(file, _kinds([(key, held[key]) for key, _ in wanted], _found_by), _kinds(wanted, _found_by))
+        apart = [
+            (key, kind) for key, kind in wanted if kind is not None and not _is_found_in(kind, held[key])
+        ]
+        fit(file, _kinds([(key, held[key]) for key, _ in apart], _found_by), _kinds(apart, _found_by))
 
 
 def _kinds(columns: Iterable[tuple[str, Any]], kind_of: Callable[[Any], str]) -> list[tuple[str, str | None]]:
     return [(name, None if kind is None else kind_of(kind)) for name, kind in columns]
 
 
+def _is_found_in(kind: Any, held: Any) -> bool:
+    """Whether values of one type are found in a column of another, as Python compares them.
+
+    A decimal 0.1 is none of its doubles.
+    """
+    kinds = {_found_by(kind), _found_by(held)}
+    return (
+        pa.types.is_null(held) or len(kinds) == 1 or kinds in ({"integer", "double"}, {"integer", "decimal"})
+    )
+
+
 def _found_by(kind: Any) -> str:
     """What two columns have in common where values of one are found in the other."""
-    return "integer" if pa.types.is_integer(kind) else str(nearest(kind))
+    of = pa.types
+    numbers = {"integer": of.is_integer, "double": of.is_floating, "decimal": of.is_decimal}
+    return next((name for name, is_one in numbers.items() if is_one(kind)), str(nearest(kind)))
