@@ -314,12 +314,13 @@ def plain(name: str, kind: dict[str, Any], *arguments: str) -> dict[str, Any]:
 
 
 def argument(name: str, written: str = "Int") -> dict[str, Any]:
+    written, _, default = written.partition(" = ")
     kind = scalar(written.strip("[]!"))
     if written.startswith("["):
         kind = wrapped("LIST", kind)
     return {
         "name": name,
-        "defaultValue": None,
+        "defaultValue": default or None,
         "type": wrapped("NON_NULL", kind) if written.endswith("!") else kind,
     }
 
@@ -334,6 +335,8 @@ TYPES = {
         plain("some", wrapped("LIST", thing("Thing")), "limit", "offset"),
         plain("connected", thing("ThingConnection"), "first", "after: String", "filter: String"),
         plain("own", thing("ThingConnection"), "first: Int!", "after: Cursor"),
+        plain("usual", thing("ThingConnection"), "first: Int! = 10", 'after: String! = ""'),
+        plain("both", wrapped("LIST", thing("Thing")), "cursor: Cursor! = 0", "past: Cursor!"),
         plain("thing", thing("Thing"), "id: ID!", "size: String"),
         plain("of", wrapped("LIST", thing("Thing")), "id: [ID]!"),
         plain("shop", thing("Shop")),
@@ -363,6 +366,8 @@ def introspected(body: dict[str, Any]) -> Any:
         "data": {
             "connected": edges,
             "own": edges,
+            "usual": edges,
+            "both": [row],
             "some": [row],
             "thing": row,
             "of": [row],
@@ -379,7 +384,7 @@ async def test_tables_and_columns_come_from_introspection(over: Over) -> None:
     await reader.catalog.discover(reader.catalog.tables(offered=False))
     assert len(endpoint.asked) == 1
     tables = {table.name: table for table in reader.catalog.tables(offered=False)}
-    assert list(tables) == ["things", "connected", "own"]  # `some` has pages of a kind nobody described
+    assert list(tables) == ["things", "connected", "own", "usual"]  # `some` has pages of a kind nobody described
     assert {column.name: column.type for column in tables["connected"].columns} == COLUMNS
     assert await reader.scan("connected", ["id", "tags"]) == [{"id": "1", "tags": ["a", "b"]}]
     assert endpoint.asked[1]["variables"] == {"first": 100}
@@ -416,6 +421,26 @@ async def test_variables_have_the_types_that_the_schema_says(over: Over) -> None
         "query($id: ID!)",
         "query($id: [ID]!)",
     ]
+
+
+async def test_a_variable_that_may_be_left_out_where_its_argument_has_a_default_is_not_declared_as_needed(
+    over: Over,
+) -> None:
+    more = """, tables: {
+      a: {field: usual}, b: {field: "both(cursor: $cursor)", paginator: {type: cursor, cursor_path: .next}},
+      c: {field: "both(cursor: $x, past: $x)", paginator: {type: cursor, cursor_param: x, cursor_path: .next}},
+      d: {field: "both(past: $x, cursor: $x)", paginator: {type: cursor, cursor_param: x, cursor_path: .next}}}"""
+    reader, endpoint, _ = await over(more, introspected)
+    await reader.catalog.discover([reader.table(name) for name in "abcd"])
+    for name in "abcd":
+        await reader.scan(name, ["id"])
+    assert [body["query"].partition(" {")[0] for body in endpoint.asked[1:]] == [
+        "query($first: Int, $after: String)",
+        "query($cursor: Cursor)",
+        "query($x: Cursor!)",
+        "query($x: Cursor!)",
+    ]
+    assert endpoint.asked[1]["variables"] == {"first": 100}
 
 
 async def test_what_is_found_has_the_types_of_the_schema(over: Over) -> None:
