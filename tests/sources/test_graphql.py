@@ -384,7 +384,12 @@ async def test_tables_and_columns_come_from_introspection(over: Over) -> None:
     await reader.catalog.discover(reader.catalog.tables(offered=False))
     assert len(endpoint.asked) == 1
     tables = {table.name: table for table in reader.catalog.tables(offered=False)}
-    assert list(tables) == ["things", "connected", "own", "usual"]  # `some` has pages of a kind nobody described
+    assert list(tables) == [
+        "things",
+        "connected",
+        "own",
+        "usual",
+    ]  # `some` has pages of a kind nobody described
     assert {column.name: column.type for column in tables["connected"].columns} == COLUMNS
     assert await reader.scan("connected", ["id", "tags"]) == [{"id": "1", "tags": ["a", "b"]}]
     assert endpoint.asked[1]["variables"] == {"first": 100}

@@ -116,7 +116,7 @@ class Schema:
     def variables(self, way: tuple[SelectedField, ...]) -> dict[str, str]:
         """The types of the variables that are arguments by themselves on a way down from the query type.
 
-        One that a request may leave out, because its argument has a default, must not be one that has to be there.
+        One that a request may leave out, because its argument has a default, may be absent.
         """
         kinds, kind = dict[str, str](), self._query
         for step in way:
