@@ -243,8 +243,26 @@ async def test_a_page_that_does_not_say_whether_one_follows_is_not_the_last(over
     reader, _, _ = await over(ISSUES, silent)
     with pytest.raises(
         SourceError, match=r"pageInfo of repository\.issues does not say whether a page follows"
-    ):
+    ) as caught:
         await reader.scan("issues", ["number"])
+    assert "paginator: single_page" in str(caught.value)
+
+
+@pytest.mark.parametrize("nodes", ["edges", "nodes"])
+async def test_a_connection_without_records_has_no_next_page_to_tell_of(over: Over, nodes: str) -> None:
+    """Resolvers written by hand answer so where nothing is found."""
+    empty = {"data": {"all": {nodes: [], "pageInfo": None}}}
+    reader, endpoint, _ = await over(EDGES.format(nodes=nodes, bad="fail"), lambda _: empty)
+    assert await reader.scan("t") == []
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize(("records", "info"), [([], {"endCursor": None}), (None, None)])
+async def test_no_records_beside_half_of_page_info_are_no_end(over: Over, records: Any, info: Any) -> None:
+    answer = {"data": {"all": {"edges": records, "pageInfo": info}}}
+    reader, _, _ = await over(EDGES.format(nodes="edges", bad="fail"), lambda _: answer)
+    with pytest.raises(SourceError, match="does not say whether a page follows"):
+        await reader.scan("t")
 
 
 EDGES = ", tables: {{t: {{field: all, paginator: {{type: relay, page_size: 2, nodes: {nodes}}}, columns: {{number: int}}, on_bad_record: {bad}}}}}"

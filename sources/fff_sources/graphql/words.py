@@ -118,10 +118,17 @@ class GraphQLWords:
             return None  # without rows, or an error by itself
         name = ".".join(one.name for one in self.way)
         members = decode(connection, type=dict[str, Raw])
-        follows = kind_of(first(members.get("pageInfo", b""), _FOLLOWS) or b"")
+        info, records = (members.get(part, Raw(b"")) for part in ("pageInfo", self.within[0]))
+        if kind_of(info) == "n" and kind_of(records) == "[" and not decode(records):
+            return None  # nothing was found, and nothing is told of it
+        follows = kind_of(first(info, _FOLLOWS) or b"")
         if follows in ("", "n"):
-            return f"pageInfo of {name} does not say whether a page follows (hasNextPage)"
-        if follows == "t" and kind_of(members.get(self.within[0], b"")) == "n":
+            below = f" and columns at `{self.within[1]}.…`" if self.within[1:] else ""
+            return (
+                f"pageInfo of {name} does not say whether a page follows (hasNextPage); where one page is "
+                f"all there is, `field: ….{self.within[0]}` with `paginator: single_page`{below} reads it"
+            )
+        if follows == "t" and kind_of(records) == "n":
             return f"{name} has null for {self.within[0]}, and says that a page follows"
         return None
 
