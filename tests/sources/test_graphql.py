@@ -474,16 +474,29 @@ async def test_what_is_found_has_the_types_of_the_schema(over: Over) -> None:
 
 
 async def test_a_list_that_has_pages_is_not_one_page_unless_somebody_says_so(over: Over) -> None:
-    more = """, tables: {a: {field: some}, b: {field: "some(limit: 2)"}, c: {field: some, paginator: single_page},
+    more = """, tables: {a: {field: some}, b: {field: "some(offset: 0)"}, c: {field: some, paginator: single_page},
       d: {field: "some(limit: 9, offset: 0)"}, e: {field: some, paginator: {type: offset, page_size: 2, offset_param: offset, page_size_param: limit}}}"""
     reader, _, _ = await over(more, introspected)
-    for name, left in (("a", "limit, offset"), ("b", "offset")):
+    for name, left in (("a", "limit, offset"), ("b", "limit")):
         with pytest.raises(SourceError, match=f"has arguments for pages .{left}.") as caught:
             await reader.catalog.discover([reader.table(name)])
         assert "paginator: single_page" in str(caught.value)
     await reader.catalog.discover([reader.table(name) for name in "cde"])
     for name in "cd":
         assert await reader.scan(name, ["id"]) == [{"id": "1"}]
+
+
+async def test_a_list_that_is_asked_for_so_many_is_whole_where_fewer_come(over: Over) -> None:
+    """Its offset is left out: where as many come there may be more."""
+    more = """, tables: {a: {field: "some(limit: 2)"}, b: {field: "some(limit: 1)"},
+      c: {field: "some(limit: 1)", paginator: single_page}}"""
+    reader, _, _ = await over(more, introspected)
+    await reader.catalog.discover([reader.table(name) for name in "abc"])
+    for name in "ac":
+        assert await reader.scan(name, ["id"]) == [{"id": "1"}]
+    with pytest.raises(SourceError, match="brought as many records as its limit allows") as caught:
+        await reader.scan("b", ["id"])
+    assert "paginator: single_page" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ _PAGING = frozenset({
 })  # fmt: skip
 
 
+#: Those of them that say how many records are wanted.
+SIZES = ("first", "last", "limit", "take", "perPage", "pageSize")
+
+
 class _Type(Struct):
     kind: str
     name: str | None = None
