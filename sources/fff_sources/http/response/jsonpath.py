@@ -132,8 +132,8 @@ def _along(places: Sequence[Raw], steps: Sequence[Step]) -> Sequence[Raw]:
 def elements(place: Raw, path: JsonPath, *, is_xml: bool = False) -> Sequence[Raw]:
     """The same of a path whose first step goes to several.
 
-    Where each element of a list holds one record, null in its place is a bad one. A member of an object that is null
-    is none, and so XML says that an element is empty.
+    Where each element of a list holds one record, null in its place is a bad one. A member of an object that
+    is null is none, and so XML says that an element is empty.
     """
     whole, steps = _along((place,), path.steps[:1]), path.steps[1:]
     found = _along(whole, steps)
