@@ -19,7 +19,7 @@ from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
 from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter, Permit
-from fff.web.gate.rate_limit_headers import quota_wait, quotas
+from fff.web.gate.rate_limit_headers import may_explain_refusal, quota_wait, quotas
 from fff.web.gate.waits import RetryAfterWait, WaitTooLong
 from fff.web.retry import (
     PROXY_HINTS,
@@ -42,12 +42,14 @@ _EXCERPT = 200  # characters of an error body that are shown
 _REDACTED = 2**16  # bytes of an error body that are looked at
 _HOPELESS = 10  # times max_attempts: refusals one request may meet while others succeed
 _REFUSALS = frozenset({"fail", "retry", "slow_down"})  # what verdicts make no answer of one
+_FORBIDDEN = 403
 _HINTS = {
     202: "the source has taken the question and has no answer yet",
     206: "the answer is a part of one, and nobody asked for a part",
-    **dict.fromkeys((401, 403), "check client.auth of the source, and the secret it names"),
+    **dict.fromkeys((401, _FORBIDDEN), "check client.auth of the source, and the secret it names"),
     **PROXY_HINTS,
 }
+_SPENT = "try again later, for a quota is used up; or " + _HINTS[_FORBIDDEN]
 _CREDENTIAL_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -121,6 +123,7 @@ class WebClient:
     async def _attempts(self, req: Request, meter: AccessMeter, breaker: Breaker) -> Response:
         attempt = refusals = 0
         spent = 0.0
+        told = ""  # by the server that refused, beside how long to wait
         while True:
             if breaker.given_up:
                 self._give_up(req, breaker, meter)
@@ -133,13 +136,17 @@ class WebClient:
                     response = await self._follow(req, response, meter, breaker)
             except WaitTooLong as long:
                 meter.failed += 1
-                self._fail(req, Failed(long.reason, again=False, hint=long.hint), attempt)
+                hint = long.hint if long.declared else f"{long.hint}{told}"
+                self._fail(req, Failed(long.reason, again=False, hint=hint), attempt)
             except Failed as failure:
                 if failure.wait:
                     self._postponed.note(req, self.clock.now() + failure.wait)
                 if failure.refusal:
                     self._note(req, breaker, meter, breaker.refused)
                     refusals += 1
+                    told = f"\n  {': '.join(filter(None, (failure.reason, failure.hint)))}"
+                    if failure.status == _FORBIDDEN:
+                        req = replace(req, forbidden=True)
                     if limiter.successes > successes and refusals < _HOPELESS * req.policy.max_attempts:
                         attempt -= 1  # the host works, there were just too many of us
                 if failure.stale:  # happens once: it goes again over a connection of its own
@@ -404,7 +411,9 @@ class WebClient:
         action = None if response.verdict is None else response.verdict.action
         wait = retry_after(response.headers, wall)
         full_in = quota_wait(quotas_left)
-        throttled = is_throttle(status, response.headers, policy, used_up=full_in is not None)
+        used_up = status == _FORBIDDEN and wait is None and may_explain_refusal(quotas_left)
+        throttled = is_throttle(status, response.headers, policy, used_up=used_up and not req.forbidden)
+        hint = _SPENT if used_up and status not in policy.extra_statuses else _HINTS.get(status)
         if (throttled and status not in req.accept) or action == "slow_down":
             meter.throttled += 1
             named = wait or full_in  # a wait of 0, which may be rounded down, names none
@@ -413,7 +422,7 @@ class WebClient:
                 response,
                 again=not req.yields,
                 wait=limiter.refused(permit, wait, wait_named=named is not None),
-                hint=_HINTS.get(status) if named is None else None,
+                hint=hint if named is None or hint is _SPENT else None,
             )
             failure.refusal, failure.silent = True, False
             raise failure
@@ -423,7 +432,7 @@ class WebClient:
         if not is_answered:
             again = action == "retry" or is_retried(status, policy) or (status == 202 and wait is not None)
             wait_then = wait if again else None
-            failure = self._failure(response, again=again, wait=wait_then, hint=_HINTS.get(status))
+            failure = self._failure(response, again=again, wait=wait_then, hint=hint)
             if again and wait is not None and wait > policy.max_wait:
                 failure.again, failure.wait, long = False, None, WaitTooLong(wait)
                 failure.hint = "; ".join(filter(None, (f"{long.reason}: {long.hint}", failure.hint)))

@@ -243,8 +243,26 @@ async def test_a_page_that_does_not_say_whether_one_follows_is_not_the_last(over
     reader, _, _ = await over(ISSUES, silent)
     with pytest.raises(
         SourceError, match=r"pageInfo of repository\.issues does not say whether a page follows"
-    ):
+    ) as caught:
         await reader.scan("issues", ["number"])
+    assert "paginator: single_page" in str(caught.value)
+
+
+@pytest.mark.parametrize("nodes", ["edges", "nodes"])
+async def test_a_connection_without_records_has_no_next_page_to_tell_of(over: Over, nodes: str) -> None:
+    """Resolvers written by hand answer so where nothing is found."""
+    empty = {"data": {"all": {nodes: [], "pageInfo": None}}}
+    reader, endpoint, _ = await over(EDGES.format(nodes=nodes, bad="fail"), lambda _: empty)
+    assert await reader.scan("t") == []
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize(("records", "info"), [([], {"endCursor": None}), (None, None)])
+async def test_no_records_beside_half_of_page_info_are_no_end(over: Over, records: Any, info: Any) -> None:
+    answer = {"data": {"all": {"edges": records, "pageInfo": info}}}
+    reader, _, _ = await over(EDGES.format(nodes="edges", bad="fail"), lambda _: answer)
+    with pytest.raises(SourceError, match="does not say whether a page follows"):
+        await reader.scan("t")
 
 
 EDGES = ", tables: {{t: {{field: all, paginator: {{type: relay, page_size: 2, nodes: {nodes}}}, columns: {{number: int}}, on_bad_record: {bad}}}}}"
@@ -314,12 +332,13 @@ def plain(name: str, kind: dict[str, Any], *arguments: str) -> dict[str, Any]:
 
 
 def argument(name: str, written: str = "Int") -> dict[str, Any]:
+    written, _, default = written.partition(" = ")
     kind = scalar(written.strip("[]!"))
     if written.startswith("["):
         kind = wrapped("LIST", kind)
     return {
         "name": name,
-        "defaultValue": None,
+        "defaultValue": default or None,
         "type": wrapped("NON_NULL", kind) if written.endswith("!") else kind,
     }
 
@@ -334,6 +353,8 @@ TYPES = {
         plain("some", wrapped("LIST", thing("Thing")), "limit", "offset"),
         plain("connected", thing("ThingConnection"), "first", "after: String", "filter: String"),
         plain("own", thing("ThingConnection"), "first: Int!", "after: Cursor"),
+        plain("usual", thing("ThingConnection"), "first: Int! = 10", 'after: String! = ""'),
+        plain("both", wrapped("LIST", thing("Thing")), "cursor: Cursor! = 0", "past: Cursor!"),
         plain("thing", thing("Thing"), "id: ID!", "size: String"),
         plain("of", wrapped("LIST", thing("Thing")), "id: [ID]!"),
         plain("shop", thing("Shop")),
@@ -363,6 +384,8 @@ def introspected(body: dict[str, Any]) -> Any:
         "data": {
             "connected": edges,
             "own": edges,
+            "usual": edges,
+            "both": [row],
             "some": [row],
             "thing": row,
             "of": [row],
@@ -379,7 +402,12 @@ async def test_tables_and_columns_come_from_introspection(over: Over) -> None:
     await reader.catalog.discover(reader.catalog.tables(offered=False))
     assert len(endpoint.asked) == 1
     tables = {table.name: table for table in reader.catalog.tables(offered=False)}
-    assert list(tables) == ["things", "connected", "own"]  # `some` has pages of a kind nobody described
+    assert list(tables) == [
+        "things",
+        "connected",
+        "own",
+        "usual",
+    ]  # `some` has pages of a kind nobody described
     assert {column.name: column.type for column in tables["connected"].columns} == COLUMNS
     assert await reader.scan("connected", ["id", "tags"]) == [{"id": "1", "tags": ["a", "b"]}]
     assert endpoint.asked[1]["variables"] == {"first": 100}
@@ -418,6 +446,26 @@ async def test_variables_have_the_types_that_the_schema_says(over: Over) -> None
     ]
 
 
+async def test_a_variable_that_may_be_left_out_where_its_argument_has_a_default_is_not_declared_as_needed(
+    over: Over,
+) -> None:
+    more = """, tables: {
+      a: {field: usual}, b: {field: "both(cursor: $cursor)", paginator: {type: cursor, cursor_path: .next}},
+      c: {field: "both(cursor: $x, past: $x)", paginator: {type: cursor, cursor_param: x, cursor_path: .next}},
+      d: {field: "both(past: $x, cursor: $x)", paginator: {type: cursor, cursor_param: x, cursor_path: .next}}}"""
+    reader, endpoint, _ = await over(more, introspected)
+    await reader.catalog.discover([reader.table(name) for name in "abcd"])
+    for name in "abcd":
+        await reader.scan(name, ["id"])
+    assert [body["query"].partition(" {")[0] for body in endpoint.asked[1:]] == [
+        "query($first: Int, $after: String)",
+        "query($cursor: Cursor)",
+        "query($x: Cursor!)",
+        "query($x: Cursor!)",
+    ]
+    assert endpoint.asked[1]["variables"] == {"first": 100}
+
+
 async def test_what_is_found_has_the_types_of_the_schema(over: Over) -> None:
     reader, endpoint, _ = await over("", introspected)
     await reader.catalog.list_tables()
@@ -426,16 +474,29 @@ async def test_what_is_found_has_the_types_of_the_schema(over: Over) -> None:
 
 
 async def test_a_list_that_has_pages_is_not_one_page_unless_somebody_says_so(over: Over) -> None:
-    more = """, tables: {a: {field: some}, b: {field: "some(limit: 2)"}, c: {field: some, paginator: single_page},
+    more = """, tables: {a: {field: some}, b: {field: "some(offset: 0)"}, c: {field: some, paginator: single_page},
       d: {field: "some(limit: 9, offset: 0)"}, e: {field: some, paginator: {type: offset, page_size: 2, offset_param: offset, page_size_param: limit}}}"""
     reader, _, _ = await over(more, introspected)
-    for name, left in (("a", "limit, offset"), ("b", "offset")):
+    for name, left in (("a", "limit, offset"), ("b", "limit")):
         with pytest.raises(SourceError, match=f"has arguments for pages .{left}.") as caught:
             await reader.catalog.discover([reader.table(name)])
         assert "paginator: single_page" in str(caught.value)
     await reader.catalog.discover([reader.table(name) for name in "cde"])
     for name in "cd":
         assert await reader.scan(name, ["id"]) == [{"id": "1"}]
+
+
+async def test_a_list_that_is_asked_for_so_many_is_whole_where_fewer_come(over: Over) -> None:
+    """Its offset is left out: where as many come there may be more."""
+    more = """, tables: {a: {field: "some(limit: 2)"}, b: {field: "some(limit: 1)"},
+      c: {field: "some(limit: 1)", paginator: single_page}}"""
+    reader, _, _ = await over(more, introspected)
+    await reader.catalog.discover([reader.table(name) for name in "abc"])
+    for name in "ac":
+        assert await reader.scan(name, ["id"]) == [{"id": "1"}]
+    with pytest.raises(SourceError, match="brought as many records as its limit allows") as caught:
+        await reader.scan("b", ["id"])
+    assert "paginator: single_page" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,21 @@ async def test_null_in_the_place_of_what_holds_a_record_is_a_bad_one(
             await read(source(url, scanned(where, "columns: {id: int}"))).scan("t")
 
 
+@pytest.mark.parametrize(
+    ("selector", "body"),
+    [
+        ("d.*.x", '{"d": {"a": {"x": {"id": 1}}, "b": null, "c": {}}}'),
+        ("d.*.x", '{"d": [{"x": {"id": 1}}, {}]}'),
+    ],
+)
+async def test_null_in_the_place_of_a_member_of_a_map_holds_no_record(
+    serve: Serve, read: Read, selector: str, body: str
+) -> None:
+    url = await serving(serve, body)
+    table = scanned(f"data_selector: '{selector}'", "columns: {id: int}")
+    assert await read(source(url, table)).scan("t") == [{"id": 1}]
+
+
 async def test_a_header_names_the_columns_where_none_are_declared(serve: Serve, read: Read) -> None:
     url = await serving(serve, '[["zip", "n"], ["00501", 3]]')
     reader = read(source(url, "t: {scan: {endpoint: {path: r, layout: header}}}"))

@@ -208,22 +208,60 @@ async def test_a_wait_that_is_over_when_it_is_told_is_none_that_is_named(
 
 
 @pytest.mark.parametrize("told", [{"Retry-After": "7"}, USED_UP])
-async def test_403_that_says_when_to_come_back_is_no_fault_of_the_secret(
+async def test_403_that_says_when_to_come_back_is_asked_again_then(
     serve: Serve, make: Callable[..., WebClient], told: dict[str, str]
 ) -> None:
     time, meter, refusal = FakeTime(), AccessMeter(), web.Response(status=403, headers=told)
     server = await serve(answers(refusal, 200))
     assert (await make(time).request(request(server.url), meter=meter)).attempts == 2
     assert (time.slept, meter.throttled) == ([7], 1)
-    server = await serve(answers(refusal))
+
+
+async def test_403_with_retry_after_is_no_fault_of_the_secret(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    server = await serve(answers(web.Response(status=403, headers={"Retry-After": "7"})))
     with pytest.raises(SourceError, match="HTTP 403 after 5 attempts") as caught:
         await make().request(request(server.url), meter=AccessMeter())
     assert "client.rate_limit" in caught.value.render()
     assert "client.auth" not in caught.value.render()
 
 
+async def test_403_beside_a_used_up_quota_is_an_answer_once_the_quota_was_waited_for(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    time, meter = FakeTime(), AccessMeter()
+    server = await serve(answers(web.Response(status=403, headers=USED_UP)))
+    with pytest.raises(SourceError, match="HTTP 403 after 2 attempts") as caught:
+        await make(time).request(request(server.url), meter=meter)
+    assert (time.slept, meter.throttled, caught.value.throttled) == ([7], 1, False)
+    assert "client.auth" in caught.value.render()
+    assert "try again later" in caught.value.render()
+
+
+async def test_403_beside_a_quota_that_is_used_up_for_long_tells_of_both(
+    serve: Serve, make: Callable[..., WebClient]
+) -> None:
+    told = {**USED_UP, "X-RateLimit-Reset": "3600"}
+    server = await serve(answers(web.Response(status=403, headers=told, text="your key has ended")))
+    with pytest.raises(SourceError, match="asks to wait 3600 s") as caught:
+        await make().request(request(server.url), meter=AccessMeter())
+    for words in ("retry.max_wait", "HTTP 403", "client.auth", "your key has ended"):
+        assert words in caught.value.render()
+
+
 @pytest.mark.parametrize(
-    "told", [{}, {**USED_UP, "X-RateLimit-Remaining": "9"}, {"X-RateLimit-Remaining": "0"}]
+    "told",
+    [
+        {},
+        {**USED_UP, "X-RateLimit-Remaining": "9"},
+        {"X-RateLimit-Remaining": "0"},
+        # Used up after every answer: no reason for a refusal.
+        {**USED_UP, "X-RateLimit-Limit": "1", "X-RateLimit-Reset": "1"},
+        {**USED_UP, "X-RateLimit-Reset": "1"},
+        {"RateLimit": "limit=1, remaining=0, reset=1"},
+        {"RateLimit": '"a";r=0;t=1', "RateLimit-Policy": '"a";q=5;w=1'},
+    ],
 )
 async def test_403_that_says_no_such_thing_is_final(
     serve: Serve, make: Callable[..., WebClient], told: dict[str, str]

@@ -84,7 +84,11 @@ def _as_written(name: str, value: object) -> object:
         return value
     if "e" in value.text.lower():
         return typed(f"parameter {name}", "double", value.text)
-    if Decimal(value.text) in (Decimal(repr(value)), Decimal(value)):
+    digits = len((written := Decimal(value.text)).as_tuple().digits)
+    if written in (
+        Decimal(repr(value)),
+        Decimal(f"{value:.{digits}g}"),
+    ):  # or longer than need be, as C has it
         return float(value)
     return typed(f"parameter {name}", "decimal", value.text)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import email.utils
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -26,6 +27,7 @@ _GRACE = 1.0  # seconds given to an answer that tells what is left
 _ROUNDED = 1.0  # seconds by which the end of a window wanders when told in whole seconds
 _LATE = 0.1  # and otherwise, for answers take their time
 _RESERVE = 0.02  # of the most that was ever left, not used
+_MOMENT = 2.0  # seconds: a shorter window is used up and filled again all the time
 _SKEW = 2.0  # seconds by which a server's clock may differ from ours and still count as equal
 _ITEM = re.compile(r'\s*(?:"(?P<name>[^"]*)"|(?P<bare>[^;,"\s]*))(?P<params>(?:\s*;[^;,]*)*)')
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")  # of a duration: `6m0s`, `1.5s`
@@ -84,6 +86,16 @@ def quota_wait(quotas: tuple[Quota, ...]) -> float | None:
     """Seconds until every used-up quota is filled again; None while some is left of all."""
     waits = [one.reset for one in quotas if one.remaining is not None and one.remaining <= 0 and one.reset]
     return max(waits, default=None)
+
+
+def may_explain_refusal(quotas: tuple[Quota, ...]) -> bool:
+    """Whether one is used up, and not after every answer, as one of a single request or of a moment is."""
+    for one in quotas:
+        if one.remaining is not None and one.remaining <= 0 and one.reset:
+            window = one.window or (one.reset if one.limit is None else math.inf)
+            if window > _MOMENT and (one.limit is None or one.limit > 1):
+                return True
+    return False
 
 
 class Remaining:

@@ -14,6 +14,7 @@ _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|[(){}\[\]]|.', re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _NESTED = re.compile(r"[\[{][^\[\]{}]*[\]}]")  # a list or an object without another in it
 _ARGUMENT = re.compile(r"([_A-Za-z]\w*)\s*:\s*(?:\$([_A-Za-z]\w*))?")
+_NUMBER = re.compile(r"([_A-Za-z]\w*)\s*:\s*(\d+)(?![\w.])")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 #: What is selected below a field: names with what is below them, in order.
@@ -35,10 +36,20 @@ class SelectedField:
     @property
     def given(self) -> dict[str, str | None]:
         """Its arguments by name: the variable that one is, None for what is anything else."""
+        return {name: variable or None for name, variable in _ARGUMENT.findall(self._outermost)}
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Those of its arguments that are whole numbers."""
+        return {name: int(digits) for name, digits in _NUMBER.findall(self._outermost)}
+
+    @property
+    def _outermost(self) -> str:
+        """Its arguments without strings, and without what is in lists and objects."""
         bare, before = _STRING.sub("", self.arguments), ""
         while bare != before:
             bare, before = _NESTED.sub(" ", bare), bare
-        return {name: variable or None for name, variable in _ARGUMENT.findall(bare)}
+        return bare
 
     def with_arguments(self, names: Iterable[str]) -> SelectedField:
         """With further arguments, each the variable of its name."""

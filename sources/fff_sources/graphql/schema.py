@@ -23,6 +23,10 @@ _PAGING = frozenset({
 })  # fmt: skip
 
 
+#: Those of them that say how many records are wanted.
+SIZES = ("first", "last", "limit", "take", "perPage", "pageSize")
+
+
 class _Type(Struct):
     kind: str
     name: str | None = None
@@ -114,15 +118,22 @@ class Schema:
         return None if part is None else self._listed(part)
 
     def variables(self, way: tuple[SelectedField, ...]) -> dict[str, str]:
-        """The types of the variables that are arguments by themselves on a way down from the query type."""
-        kinds, kind = {}, self._query
+        """The types of the variables that are arguments by themselves on a way down from the query type.
+
+        One that a request may leave out, because its argument has a default, may be absent.
+        """
+        kinds, kind = dict[str, str](), self._query
         for step in way:
             part = self._types.get(kind, {}).get(step.name)
             if part is None:
                 break
             for argument in part.args:
                 variable = step.given.get(argument.name)
-                if variable is not None and (written := _written(argument.type)) is not None:
+                if variable is None or (written := _written(argument.type)) is None:
+                    continue
+                if argument.defaultValue is not None:
+                    written = written.removesuffix("!")
+                if kinds.get(variable) != f"{written}!":  # which some other argument wants
                     kinds[variable] = written
             kind = _bare(part.type).name or ""
         return kinds

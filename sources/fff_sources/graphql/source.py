@@ -12,7 +12,7 @@ from fff.structs import replace
 from fff_sources.adapter import SourceContext
 from fff_sources.graphql import fields
 from fff_sources.graphql.fields import SelectedField
-from fff_sources.graphql.schema import INTROSPECTION, ListedField, Schema
+from fff_sources.graphql.schema import INTROSPECTION, SIZES, ListedField, Schema
 from fff_sources.graphql.spec import (
     GraphQLColumn,
     GraphQLLookup,
@@ -23,7 +23,14 @@ from fff_sources.graphql.spec import (
     paging_variables,
     read_graphql,
 )
-from fff_sources.graphql.words import ColumnSelection, GraphQLWords, base_of, default_type, failure_of
+from fff_sources.graphql.words import (
+    ONE_PAGE,
+    ColumnSelection,
+    GraphQLWords,
+    base_of,
+    default_type,
+    failure_of,
+)
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, Step, parse_path
 from fff_sources.http.source import HttpSource
@@ -75,20 +82,22 @@ class GraphQLSource(HttpSource):
                     table=name,
                     hint="declare the columns of the table",
                 )
-            if "paginator" not in table.model_fields_set:
+            is_told = "paginator" in table.model_fields_set
+            if not is_told:
                 table = table.model_copy(update={"paginator": self._paginator(name, table, described)})
-            self.keep(self._table(name, table, _columns(described)))
+            paging = () if is_told or described.is_paged else described.paging
+            self.keep(self._table(name, table, _columns(described), paging))
 
     def _paginator(self, name: str, table: GraphQLTable, described: ListedField) -> Relay | None:
         """How a declared table is paged that does not say so: a page that looks like all of it would be no error."""
-        given = fields.parse(table.field or "")[-1].given
-        left = [argument for argument in described.paging if argument not in given]
-        if left and not described.is_paged:
+        last = fields.parse(table.field or "")[-1]
+        left = [argument for argument in described.paging if argument not in last.given]
+        if left and not described.is_paged and last.numbers.keys().isdisjoint(SIZES):
             raise SourceError(
                 f"{table.field!r} has arguments for pages ({', '.join(left)}), and nothing says how to use them",
                 source=self.name,
                 table=name,
-                hint="declare its paginator, which is `paginator: single_page` where one page is all there is",
+                hint=f"declare its paginator, which is {ONE_PAGE}",
             )
         return _relay(described)
 
@@ -109,7 +118,14 @@ class GraphQLSource(HttpSource):
 
     # ------------------------------------------------------------------------------------------------- tables
 
-    def _table(self, name: str, table: GraphQLTable, columns: Mapping[str, GraphQLColumn]) -> DiscoveredTable:
+    def _table(
+        self,
+        name: str,
+        table: GraphQLTable,
+        columns: Mapping[str, GraphQLColumn],
+        paging: Collection[str] = (),
+    ) -> DiscoveredTable:
+        """`paging`: arguments for pages that nobody has said how to use."""
         parts = {
             column: ColumnSelection(place_of(column, part), part.select) for column, part in columns.items()
         }
@@ -117,7 +133,16 @@ class GraphQLSource(HttpSource):
         scan = None
         if table.field is not None:
             way = fields.parse(table.field)
-            scan = _access(way, parts, table.paginator, declared=table.types or {}, schema=self._schema)
+            left = paging and set(paging) - way[-1].given.keys()
+            sizes = [(way[-1].numbers[one], one) for one in SIZES if one in way[-1].numbers] if left else []
+            scan = _access(
+                way,
+                parts,
+                table.paginator,
+                declared=table.types or {},
+                schema=self._schema,
+                size=min(sizes, default=None),
+            )
         lookups = []
         for lookup in table.lookups:
             for key in lookup.keys:
@@ -162,8 +187,12 @@ def _access(
     schema: Schema | None,
     keys: Mapping[str, str] | None = None,
     batch: bool = False,
+    size: tuple[int, str] | None = None,
 ) -> HttpAccess:
-    """`declared`: types of variables that the spec names; `keys`: column -> Spark SQL type, none for a scan."""
+    """`declared`: types of variables that the spec names; `keys`: column -> Spark SQL type, none for a scan.
+
+    `size`: how many records come at most, and the argument that says so.
+    """
     keys = keys or {}
     paging = paging_variables(paginator)
     named = set[str]().union(*(one.variables for one in way))
@@ -188,7 +217,7 @@ def _access(
         if long
         else None
     )
-    words = GraphQLWords(way, parts, within, beside, at_root, types, tuple(keys), batch)
+    words = GraphQLWords(way, parts, within, beside, at_root, types, tuple(keys), batch, size)
     # Where a key has no rows, an object on the way to them may be null.
     absent = "empty" if keys else "error"
     records = place(way, within).text

@@ -19,6 +19,8 @@ from fff_sources.http.response.jsonpath import JsonPath, first, kind_of, parse_p
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
 
+#: What to say in a spec.
+ONE_PAGE = "`paginator: single_page` where one page is all there is"
 _MOST_SHOWN = 3  # errors of one answer
 _INT = range(-(2**31), 2**31)  # of GraphQL
 _ACCEPT = {"Accept": "application/json"}
@@ -56,6 +58,7 @@ class GraphQLWords:
         types: of all variables.
         keys: the columns whose values are variables; none for a scan.
         batch: whether the variable is a list of keys.
+        size: how many records come at most, where more may be there, and the argument that says so.
     """
 
     way: tuple[SelectedField, ...]
@@ -66,6 +69,7 @@ class GraphQLWords:
     types: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     batch: bool = False
+    size: tuple[int, str] | None = None
 
     def askable(self, keys: Keys) -> Sequence[Key]:
         """The keys that are values of their variables' types."""
@@ -107,9 +111,22 @@ class GraphQLWords:
         """The errors of an answer; part of the data would look like all of it."""
         failure = failure_of(response)
         if failure is None:
-            return self._open_end(response.body) if self.within else None
+            return self._open_end(response.body) if self.within else self._full(response.body)
         wrong = [name for name in self.types if "ariable" in failure and re.search(rf"\b{name}\b", failure)]
         return f"{failure}; name its type in the spec: types: {{{wrong[0]}: …}}" if wrong else failure
+
+    def _full(self, body: bytes) -> str | None:
+        """That as many records came as were asked for: the first of them would look like all."""
+        records = None if self.size is None else first(body, fields.place(self.way))
+        if self.size is None or records is None or kind_of(records) != "[":
+            return None
+        most, name = self.size
+        if len(decode(records, type=list[Raw])) < most:
+            return None
+        return (
+            f"{self.way[-1]} brought as many records as its {name} allows, and may have more: "
+            f"declare its paginator, which is {ONE_PAGE}"
+        )
 
     def _open_end(self, body: bytes) -> str | None:
         """What a connection leaves open of its pages: what is not said there would look like the end."""
@@ -118,10 +135,17 @@ class GraphQLWords:
             return None  # without rows, or an error by itself
         name = ".".join(one.name for one in self.way)
         members = decode(connection, type=dict[str, Raw])
-        follows = kind_of(first(members.get("pageInfo", b""), _FOLLOWS) or b"")
+        info, records = (members.get(part, Raw(b"")) for part in ("pageInfo", self.within[0]))
+        if kind_of(info) == "n" and kind_of(records) == "[" and not decode(records):
+            return None  # nothing was found, and nothing is told of it
+        follows = kind_of(first(info, _FOLLOWS) or b"")
         if follows in ("", "n"):
-            return f"pageInfo of {name} does not say whether a page follows (hasNextPage)"
-        if follows == "t" and kind_of(members.get(self.within[0], b"")) == "n":
+            below = f" and columns at `{self.within[1]}.…`" if self.within[1:] else ""
+            return (
+                f"pageInfo of {name} does not say whether a page follows (hasNextPage); where one page is "
+                f"all there is, `field: ….{self.within[0]}` with `paginator: single_page`{below} reads it"
+            )
+        if follows == "t" and kind_of(records) == "n":
             return f"{name} has null for {self.within[0]}, and says that a page follows"
         return None
 

@@ -130,13 +130,15 @@ def _along(places: Sequence[Raw], steps: Sequence[Step]) -> Sequence[Raw]:
 
 
 def elements(place: Raw, path: JsonPath, *, is_xml: bool = False) -> Sequence[Raw]:
-    """The same of a path whose first step goes to several; where each holds one record, null in its place is a bad one.
+    """The same of a path whose first step goes to several.
 
-    XML says an empty element, which holds none, so.
+    Where each element of a list holds one record, null in its place is a bad one. A member of an object that
+    is null is none, and so XML says that an element is empty.
     """
     whole, steps = _along((place,), path.steps[:1]), path.steps[1:]
     found = _along(whole, steps)
-    if not is_xml and len(found) < len(whole) and all(step.kind == "name" for step in steps):
+    holds_one = not is_xml and kind_of(place) == "[" and all(step.kind == "name" for step in steps)
+    if holds_one and len(found) < len(whole):
         return [raw for one in whole for raw in ((one,) if kind_of(one) == "n" else _along((one,), steps))]
     return found
 
