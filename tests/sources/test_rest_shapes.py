@@ -101,8 +101,9 @@ async def test_shapes_of_json(
 @pytest.mark.parametrize(
     ("selector", "inner", "bad"),
     [
-        ("r[*].x", '{"id": 1}', 1),
-        ("r[1:].x", '{"id": 1}', 1),
+        ("r[*].node", '{"id": 1}', 1),
+        ("r[1:].node", '{"id": 1}', 1),
+        ("r[*].x", '{"id": 1}', 0),  # none for one of several keys
         ("r[*].x[*]", '[{"id": 1}]', 0),  # a list that is not there has nothing in it
         ("r", '{"id": 1}', 2),
     ],
@@ -110,7 +111,8 @@ async def test_shapes_of_json(
 async def test_null_in_the_place_of_what_holds_a_record_is_a_bad_one(
     serve: Serve, read: Read, selector: str, inner: str, bad: int
 ) -> None:
-    body = f'{{"r": [{{}}, {{"x": {inner}}}, null, {{"x": {inner}}}]}}'
+    name = "node" if "node" in selector else "x"
+    body = f'{{"r": [{{}}, {{"{name}": {inner}}}, null, {{"{name}": {inner}}}]}}'
     if selector == "r":
         body = f'{{"r": [null, {inner}, null, {inner}]}}'
     url, where = await serving(serve, body), f"data_selector: '{selector}'"

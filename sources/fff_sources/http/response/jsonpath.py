@@ -132,12 +132,12 @@ def _along(places: Sequence[Raw], steps: Sequence[Step]) -> Sequence[Raw]:
 def elements(place: Raw, path: JsonPath, *, is_xml: bool = False) -> Sequence[Raw]:
     """The same of a path whose first step goes to several.
 
-    Where each element of a list holds one record, null in its place is a bad one. A member of an object that
-    is null is none, and so XML says that an element is empty.
+    Null in the place of an edge (Relay's `edges[*].node`) is a bad record, as each of them holds one; elsewhere it may
+    say that there is nothing for one of several keys. XML says so that an element is empty.
     """
     whole, steps = _along((place,), path.steps[:1]), path.steps[1:]
     found = _along(whole, steps)
-    holds_one = not is_xml and kind_of(place) == "[" and all(step.kind == "name" for step in steps)
+    holds_one = not is_xml and kind_of(place) == "[" and [step.name for step in steps] == ["node"]
     if holds_one and len(found) < len(whole):
         return [raw for one in whole for raw in ((one,) if kind_of(one) == "n" else _along((one,), steps))]
     return found
