@@ -175,15 +175,24 @@ async def test_from_stands_at_the_outermost_query(over: Callable[..., Any]) -> N
         assert "{ SELECT ?s (wd:from(?o) AS ?p) # FROM <x> { ?s ?p ?o . ?from ?a <FROM> } }" in text
 
 
-async def test_a_type_is_found_only_where_all_values_are_of_it(over: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(("bad", "zoned"), [("fail", "string"), ('"null"', "date"), ("skip", "date")])
+async def test_a_date_that_is_none_is_text_where_it_would_be_an_error_and_other_types_are_as_declared(
+    over: Callable[..., Any], bad: str, zoned: str
+) -> None:
+    """A number that is too large makes no text of those that are compared with numbers."""
     rows = [
         {"zoned": typed("2020-01-01Z", "date"), "day": typed("2020-01-01", "date"), "n": typed("1", "integer")},
         {"zoned": typed("2020-01-01", "date"), "day": typed("2020-01-02", "date"), "n": typed("9" * 20, "integer")},
     ]  # fmt: skip
-    reader, _, _ = await over('p: {query: "SELECT * { ?a ?b ?c }"}', rows, ["zoned", "day", "n"])
+    table = f'p: {{query: "SELECT * {{ ?a ?b ?c }}", on_bad_record: {bad}}}'
+    reader, _, _ = await over(table, rows, ["zoned", "day", "n"])
     await reader.catalog.discover([reader.table("p")])
-    assert [column.type for column in reader.table("p").columns] == ["string", "date", "string"]
-    assert [row["zoned"] for row in await reader.scan("p")] == ["2020-01-01Z", "2020-01-01"]
+    assert [column.type for column in reader.table("p").columns] == [zoned, "date", "bigint"]
+    if bad == "fail":
+        with pytest.raises(SourceError, match="is not a bigint"):
+            await reader.scan("p")
+    else:
+        assert [row["n"] for row in await reader.scan("p")][:1] == ([1] if bad != "skip" else [])
 
 
 async def test_a_class_with_predicates(over: Callable[..., Any]) -> None:
