@@ -147,7 +147,30 @@ async def test_keys_go_where_the_query_wants_them(over: Callable[..., Any]) -> N
     ],
 )  # fmt: skip
 def test_keys_bind_the_variables_that_the_braces_around_them_have_values_for(query: str, names: str) -> None:
-    assert bindable(query) == set(names.split())
+    assert bindable(query) == bindable(query, values=True) == set(names.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT ?x ?l { { {keys} } ?x ex:l ?l OPTIONAL { ?x ex:m ?m } }", "x l"),
+        ("SELECT ?x ?l { GRAPH ?g { {\n{keys}} ?x ex:l ?l } }", "x l"),
+        ("SELECT ?x (COUNT(?l) AS ?n) { ?x ex:l ?l OPTIONAL { ?x ex:m ?m } } GROUP BY ?x {keys} # the end", "x l"),
+        ("SELECT ?x { ?x a ex:C } HAVING (EXISTS { ?x ex:l ?l }) {keys}", "x"),
+        ("SELECT ?x { ?x a ex:C } {keys} ORDER BY ?x", ""),
+        ("SELECT ?x { { {keys} } UNION { ?x a ex:C } ?x ex:l ?l }", ""),
+        ("SELECT ?x { { ?x a ex:C } UNION { {keys} } ?x ex:l ?l }", ""),
+        ("SELECT ?x { ?x ex:l ?l OPTIONAL { {keys} } }", ""),
+        ("SELECT ?x { ?x ex:l ?l MINUS { {keys} } }", ""),
+        ("SELECT ?x ?l { ?x a ex:C OPTIONAL { { {keys} } ?x ex:l ?l } }", ""),
+        ("SELECT ?x { {keys} }", ""),
+    ],
+)  # fmt: skip
+def test_values_bind_from_braces_of_their_own_and_from_the_end_where_a_comparison_cannot(
+    query: str, names: str
+) -> None:
+    assert bindable(query, values=True) == set(names.split())
+    assert bindable(query) == set()
 
 
 async def test_a_key_that_cannot_be_bound_where_keys_go_is_joined_to_the_query(
@@ -163,6 +186,18 @@ async def test_a_key_that_cannot_be_bound_where_keys_go_is_joined_to_the_query(
         f"FILTER(<{XSD}decimal>(?n) IN (4)) {{ SELECT * WHERE {{ {{ {plain} }} FILTER(BOUND(?n)) }} }} }}"
     )
     assert bound == "{ " + query.replace("{keys}", "VALUES (?x) { (<urn:x>) }") + " } }"
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT ?x ?l { { {keys} } ?x ex:l ?l }", "SELECT ?x ?l { ?x ex:l ?l } {keys}"]
+)
+async def test_values_are_put_where_the_query_has_keys(over: Callable[..., Any], query: str) -> None:
+    reader, endpoint, _ = await over(f'p: {{query: "{query}", columns: {{x: {{term: iri}}, l: string}}}}')
+    await reader.lookup("p", "urn:x", number=0)
+    await reader.lookup("p", "a", number=1)
+    bound, compared = endpoint.queries
+    assert query.replace("{keys}", "VALUES (?x) { (<urn:x>) }") in bound
+    assert 'WHERE { FILTER(STR(?l) IN ("a")) { SELECT * WHERE {' in compared
 
 
 async def test_from_stands_at_the_outermost_query(over: Callable[..., Any]) -> None:
