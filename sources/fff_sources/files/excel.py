@@ -210,7 +210,7 @@ def _filled(sheet: Iterable[Sequence[object]]) -> list[Sequence[object]]:
     gap: list[Sequence[object]] = []
     for is_empty, run in itertools.groupby(sheet, _is_empty):
         if is_empty:
-            gap = list(run)
+            gap = list(itertools.islice(run, _GAP + 1))
             continue
         rows += gap if len(rows) > 1 and len(gap) <= _GAP else ()
         rows += run

@@ -60,8 +60,8 @@ def is_cut(query: str) -> bool:
 def bindable(query: str, *, values: bool = False) -> frozenset[str]:
     """The variables that have their values in the braces around `{keys}`, so that a key there leaves its rows alone.
 
-    Not those that the query computes, or has values for in OPTIONAL or elsewhere. VALUES (and no FILTER) may also
-    stand at the end of the query, and in braces of their own.
+    Not those that the query computes, or has values for in OPTIONAL or elsewhere. VALUES, unlike a FILTER,
+    may stand at the end of the query and in braces of their own, too.
     """
     places: list[set[str]] = []  # of each {keys}, the variables in the braces around it
     groups: list[tuple[set[str], bool, int]] = []  # open braces: variables, whether apart, brackets around
