@@ -284,6 +284,16 @@ def test_columns_are_of_all_answers_of_a_path() -> None:
     assert "an answer with records at other instead of items is not looked at" in told(found)
 
 
+def test_an_answer_that_is_no_list_has_no_columns_of_a_list() -> None:
+    url = "https://a.example/rates?page="
+    rates = [{"id": 1}, {"id": 2}]
+    found = har(entry(url + "1", rates), entry(url + "2", {"errors": [{"code": 1}]}), entry(url + "3", []))
+    assert table_of(found, "rates")["columns"] == {"id": "bigint"}
+    assert "an answer that is no list is not looked at" in told(found)
+    things = har(entry("https://a.example/one", {"a": 1}), entry("https://a.example/one", {"b": 2}))
+    assert table_of(things, "one")["columns"] == {"a": "bigint", "b": "bigint"}
+
+
 def test_columns_are_of_all_answers_that_a_collection_keeps() -> None:
     kept = [{"code": 200, "body": json.dumps([{"id": 1} | more])} for more in ({}, {"extra": "x"})]
     collection = {

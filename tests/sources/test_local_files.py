@@ -124,7 +124,6 @@ sources:
 """)
     found = await rows(tmp_path, "SELECT * FROM hard", str(tmp_path / "fff.yaml"))
     assert found == [
-        (None,) * 9,  # the empty row between others
         (1, 1.0, True, dt.date(2024, 2, 29), MIDNIGHT, 'a\n"b", ;', "7", "unnamed", None),
         (2, 0.5, None, None, NOON, None, "7a", None, None),
     ]
@@ -143,6 +142,17 @@ async def test_a_row_of_null_between_others_is_a_row_of_a_spreadsheet(tmp_path: 
     assert await rows(tmp_path, "SELECT * FROM 't.xlsx'") == [(None, None), (1, "a"), (3, "c")]
     (tmp_path / "t.xlsx").write_bytes(spreadsheet([["id"], [1], [None], [3]]))
     assert await rows(tmp_path, "SELECT count(*), count(id) FROM 't.xlsx'") == [(3, 2)]
+
+
+@pytest.mark.parametrize("names", [["id"], ["id", "a"]])
+async def test_empty_rows_below_the_names_and_very_many_between_others_are_none_of_a_spreadsheet(
+    tmp_path: Path, names: list[object]
+) -> None:
+    empty: list[list[object]] = [[]] * 1_000
+    cells: list[list[object]] = [names, [], [], [1], *empty, [2], *empty, [], [3]]
+    (tmp_path / "t.xlsx").write_bytes(spreadsheet(cells))
+    found = [row[0] for row in await rows(tmp_path, "SELECT id FROM 't.xlsx'")]
+    assert (len(found), found[1_000:]) == (1_003, [1, 2, 3])
 
 
 async def test_numbers_of_a_spreadsheet_are_text_where_they_are_joined_with_text(folder: Path) -> None:

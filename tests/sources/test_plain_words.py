@@ -208,6 +208,16 @@ def test_a_misspelt_reference_to_a_secret_is_a_mistake_in_the_place_of_a_credent
             load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
 
 
+@pytest.mark.parametrize("secret", ["ab${x}cd", "$ECRET_P1", "a=1; b=${not}", "${env:OTHER}"])
+def test_a_secret_that_reads_like_a_reference_is_sent_from_where_the_hint_says(tmp_path, secret):
+    file = tmp_path / "f.yaml"
+    file.write_text(of_credential("headers: {Cookie: '${ENV:WORD}'}"))
+    [problem] = lint(file, environ={"WORD": secret})
+    assert problem.hint == "write ${env:WORD}; a secret that reads so itself goes there, too"
+    file.write_text(of_credential("headers: {Cookie: '${env:WORD}'}"))
+    assert lint(file, environ={"WORD": secret}) == []
+
+
 def test_a_misspelt_reference_in_the_address_of_a_database_is_a_mistake(tmp_path):
     file = tmp_path / "f.yaml"
     file.write_text("version: 1\nsources: {d: {type: adbc, driver: sqlite, uri: '${CRM_URI}'}}\n")

@@ -147,7 +147,30 @@ async def test_keys_go_where_the_query_wants_them(over: Callable[..., Any]) -> N
     ],
 )  # fmt: skip
 def test_keys_bind_the_variables_that_the_braces_around_them_have_values_for(query: str, names: str) -> None:
-    assert bindable(query) == set(names.split())
+    assert bindable(query) == bindable(query, values=True) == set(names.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("SELECT ?x ?l { { {keys} } ?x ex:l ?l OPTIONAL { ?x ex:m ?m } }", "x l"),
+        ("SELECT ?x ?l { GRAPH ?g { {\n{keys}} ?x ex:l ?l } }", "x l"),
+        ("SELECT ?x (COUNT(?l) AS ?n) { ?x ex:l ?l OPTIONAL { ?x ex:m ?m } } GROUP BY ?x {keys} # the end", "x l"),
+        ("SELECT ?x { ?x a ex:C } HAVING (EXISTS { ?x ex:l ?l }) {keys}", "x"),
+        ("SELECT ?x { ?x a ex:C } {keys} ORDER BY ?x", ""),
+        ("SELECT ?x { { {keys} } UNION { ?x a ex:C } ?x ex:l ?l }", ""),
+        ("SELECT ?x { { ?x a ex:C } UNION { {keys} } ?x ex:l ?l }", ""),
+        ("SELECT ?x { ?x ex:l ?l OPTIONAL { {keys} } }", ""),
+        ("SELECT ?x { ?x ex:l ?l MINUS { {keys} } }", ""),
+        ("SELECT ?x ?l { ?x a ex:C OPTIONAL { { {keys} } ?x ex:l ?l } }", ""),
+        ("SELECT ?x { {keys} }", ""),
+    ],
+)  # fmt: skip
+def test_values_bind_from_braces_of_their_own_and_from_the_end_where_a_comparison_cannot(
+    query: str, names: str
+) -> None:
+    assert bindable(query, values=True) == set(names.split())
+    assert bindable(query) == set()
 
 
 async def test_a_key_that_cannot_be_bound_where_keys_go_is_joined_to_the_query(
@@ -165,6 +188,18 @@ async def test_a_key_that_cannot_be_bound_where_keys_go_is_joined_to_the_query(
     assert bound == "{ " + query.replace("{keys}", "VALUES (?x) { (<urn:x>) }") + " } }"
 
 
+@pytest.mark.parametrize(
+    "query", ["SELECT ?x ?l { { {keys} } ?x ex:l ?l }", "SELECT ?x ?l { ?x ex:l ?l } {keys}"]
+)
+async def test_values_are_put_where_the_query_has_keys(over: Callable[..., Any], query: str) -> None:
+    reader, endpoint, _ = await over(f'p: {{query: "{query}", columns: {{x: {{term: iri}}, l: string}}}}')
+    await reader.lookup("p", "urn:x", number=0)
+    await reader.lookup("p", "a", number=1)
+    bound, compared = endpoint.queries
+    assert query.replace("{keys}", "VALUES (?x) { (<urn:x>) }") in bound
+    assert 'WHERE { FILTER(STR(?l) IN ("a")) { SELECT * WHERE {' in compared
+
+
 async def test_from_stands_at_the_outermost_query(over: Callable[..., Any]) -> None:
     query = "SELECT ?s (wd:from(?o) AS ?p) FROM <http://ex/g> from named wd:g # FROM <x>\n { ?s ?p ?o . ?from ?a <FROM> }"
     reader, endpoint, _ = await over(f"p: {{query: {json.dumps(query)}, columns: {{s: {{term: iri}}}}}}")
@@ -175,15 +210,24 @@ async def test_from_stands_at_the_outermost_query(over: Callable[..., Any]) -> N
         assert "{ SELECT ?s (wd:from(?o) AS ?p) # FROM <x> { ?s ?p ?o . ?from ?a <FROM> } }" in text
 
 
-async def test_a_type_is_found_only_where_all_values_are_of_it(over: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(("bad", "zoned"), [("fail", "string"), ('"null"', "date"), ("skip", "date")])
+async def test_a_date_that_is_none_is_text_where_it_would_be_an_error_and_other_types_are_as_declared(
+    over: Callable[..., Any], bad: str, zoned: str
+) -> None:
+    """A number that is too large makes no text of those that are compared with numbers."""
     rows = [
         {"zoned": typed("2020-01-01Z", "date"), "day": typed("2020-01-01", "date"), "n": typed("1", "integer")},
         {"zoned": typed("2020-01-01", "date"), "day": typed("2020-01-02", "date"), "n": typed("9" * 20, "integer")},
     ]  # fmt: skip
-    reader, _, _ = await over('p: {query: "SELECT * { ?a ?b ?c }"}', rows, ["zoned", "day", "n"])
+    table = f'p: {{query: "SELECT * {{ ?a ?b ?c }}", on_bad_record: {bad}}}'
+    reader, _, _ = await over(table, rows, ["zoned", "day", "n"])
     await reader.catalog.discover([reader.table("p")])
-    assert [column.type for column in reader.table("p").columns] == ["string", "date", "string"]
-    assert [row["zoned"] for row in await reader.scan("p")] == ["2020-01-01Z", "2020-01-01"]
+    assert [column.type for column in reader.table("p").columns] == [zoned, "date", "bigint"]
+    if bad == "fail":
+        with pytest.raises(SourceError, match="is not a bigint"):
+            await reader.scan("p")
+    else:
+        assert [row["n"] for row in await reader.scan("p")][:1] == ([1] if bad != "skip" else [])
 
 
 async def test_a_class_with_predicates(over: Callable[..., Any]) -> None:

@@ -32,6 +32,7 @@ _FILLED = re.compile(
     rb"""<(?:\w+:)?c\s(?:[^<]*?\s)?r\s*=\s*["']([A-Za-z]{1,7})(\d{1,9})[^>]*(?<!/)>(?!\s*</)"""
 )
 _WHOLE = 10**15  # from which a number of a spreadsheet, a double, does not have all its digits
+_GAP = 1_000  # rows without anything, one behind the other, that may be rows; more are a sheet's empty part
 #: What a column is whose cells are all of one kind, or of several that one holds.
 _KINDS = (
     ({int}, "bigint"),
@@ -177,11 +178,9 @@ def _number(column: bytes) -> int:
 def _as_csv(rows: Iterable[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     """Rows of cells as a text, and the types of the columns; the first row that holds anything has their names.
 
-    Columns without anything are left out, and rows above the names; one between others is a row of NULL.
+    Columns without anything are left out.
     """
-    rows = list(itertools.dropwhile(_is_empty, rows))
-    while rows and _is_empty(rows[-1]):
-        rows.pop()
+    rows = _filled(rows)
     if not rows:
         return b"", {}
     width = max(map(len, rows))
@@ -203,6 +202,20 @@ def _as_csv(rows: Iterable[Sequence[object]]) -> tuple[bytes, dict[str, str]]:
     ):  # the writer quotes an only cell, which makes it a text
         text.write("\n") if cell == "" else out.writerow([cell])
     return text.getvalue().encode(), kinds
+
+
+def _filled(sheet: Iterable[Sequence[object]]) -> list[Sequence[object]]:
+    """The names and the rows. One without anything is a row between others, unless very many are together."""
+    rows: list[Sequence[object]] = []
+    gap: list[Sequence[object]] = []
+    for is_empty, run in itertools.groupby(sheet, _is_empty):
+        if is_empty:
+            gap = list(itertools.islice(run, _GAP + 1))
+            continue
+        rows += gap if len(rows) > 1 and len(gap) <= _GAP else ()
+        rows += run
+        gap = []
+    return rows
 
 
 def _is_empty(row: Sequence[object]) -> bool:

@@ -212,10 +212,11 @@ def _records(several: list[Example], shape: Shape, report: FidelityReport, reque
     found = []
     for value in (value for one in several if one.has_answer for value in (one.value, *one.others)):
         other = find_records(value, several[0].collection)
-        if (other.selector, other.header) == (shape.selector, shape.header):
+        if (other.selector, other.header, other.single) == (shape.selector, shape.header, shape.single):
             found.append(other.records)
         elif other.records:
-            note = f"an answer with records at {other.selector} instead of {shape.selector} is not looked at"
+            where = f"with records at {other.selector} instead of {shape.selector}"
+            note = f"an answer {'that is no list' if other.single else where} is not looked at"
             report.add(request_line, "answer", "dropped", note)
     none = object()
     turns = itertools.chain.from_iterable(itertools.zip_longest(*found, fillvalue=none))

@@ -110,7 +110,7 @@ class SparqlWords:
         if self.table.query is None:
             return [*self._bound(keys), *self._patterns()]
         if KEYS in query:
-            inside = bindable(query).issuperset(self.keys)
+            inside = bindable(query, values=self._are_values).issuperset(self.keys)
             query = query.replace(KEYS, " ".join(self._bound(keys)) if inside else "")
             keys = () if inside else keys
         if not keys:
@@ -137,7 +137,7 @@ class SparqlWords:
         """What leaves only the rows of the keys: VALUES where the kind of term is declared, a comparison elsewhere."""
         if not keys:
             return []
-        if all(self._kind(name) is not None for name in self.keys):
+        if self._are_values:
             names = " ".join("?" + name for name in self.keys)
             rows = " ".join(f"({' '.join(self._row(key))})" for key in keys)
             return [f"VALUES ({names}) {{ {rows} }}"]
@@ -153,6 +153,10 @@ class SparqlWords:
             for key in keys
         )
         return [f"FILTER({rows})"]
+
+    @property
+    def _are_values(self) -> bool:
+        return all(self._kind(name) is not None for name in self.keys)
 
     def _kind(self, name: str) -> str | None:
         """The declared kind of a column's terms; a class's resources are IRIs, as far as anybody can ask for them."""

@@ -12,13 +12,15 @@ KEYS = "{keys}"
 
 _PROLOGUE = re.compile(r"(?:\s+|#[^\n]*(?:\n|$)|PREFIX\s+[\w.-]*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE)
 _WORDS = re.compile(
-    r"""(?P<skip><[^<>"{}|^`\\\x00-\x20]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|\{keys\}|[{}()]|[?$]?\w+"""
+    r"""(?P<skip><[^<>"{}|^`\\\x00-\x20]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|(?P<alone>\{\s*\{keys\}\s*\})|\{keys\}|[{}()]|[?$]?\w+"""
 )
 _FROM = re.compile(
     r"""FROM\s*(?:NAMED\s*)?(?:<[^<>"{}|^`\\\x00-\x20]*>|[\w.-]*:[\w.:%-]*)\s*""", re.IGNORECASE
 )
 #: What stands before braces whose variables keys outside do not bind. Wikidata's labels are made last of all.
 _APART = re.compile(r"(?:^| )(?:OPTIONAL|MINUS|EXISTS|SERVICE (?:SILENT )?wikibase label)$", re.IGNORECASE)
+#: What stands before braces whose keys, where they hold nothing else, are no keys of what is around.
+_BRANCH = re.compile(_APART.pattern.replace("OPTIONAL", "OPTIONAL|UNION"), re.IGNORECASE)
 
 
 def prologue_of(query: str) -> tuple[str, str]:
@@ -55,30 +57,40 @@ def is_cut(query: str) -> bool:
 
 
 @lru_cache(maxsize=256)  # every request asks
-def bindable(query: str) -> frozenset[str]:
+def bindable(query: str, *, values: bool = False) -> frozenset[str]:
     """The variables that have their values in the braces around `{keys}`, so that a key there leaves its rows alone.
 
-    Not those that the query computes, or has values for in OPTIONAL or elsewhere.
+    Not those that the query computes, or has values for in OPTIONAL or elsewhere. VALUES, unlike a FILTER,
+    may stand at the end of the query and in braces of their own, too.
     """
     places: list[set[str]] = []  # of each {keys}, the variables in the braces around it
     groups: list[tuple[set[str], bool, int]] = []  # open braces: variables, whether apart, brackets around
     brackets = 0
     before: list[str] = []
     made: set[str] = set()  # by expressions
+    whole: set[str] = set()  # in the outermost braces
+    is_over = False
     for match in _words(query):
-        word = match[0]
+        is_alone = match["alone"] is not None
+        word = KEYS if is_alone else match[0]
+        if is_over or (before[-1:] == [KEYS.upper()] and word.upper() == "UNION"):
+            places.append(set())  # what stands at the end is not there, or in one branch alone
         if word == "{":
             groups.append((set(), _APART.search(" ".join(before)) is not None, brackets))
             brackets = 0
         elif word == "}" and groups:
             variables, is_apart, brackets = groups.pop()
-            if groups and not is_apart and not brackets:
-                groups[-1][0].update(variables)
+            if not is_apart and not brackets:
+                (groups[-1][0] if groups else whole).update(variables)
         elif word in "()":
             brackets += 1 if word == "(" else -1
         elif word == KEYS:
             is_apart = any(apart or within for _, apart, within in groups)
-            places.append(set() if is_apart or not groups else groups[-1][0])
+            if is_alone:
+                is_apart |= not (values and groups) or _BRANCH.search(" ".join(before)) is not None
+            is_over = not groups
+            around = groups[-1][0] if groups else whole if values else set()
+            places.append(set() if is_apart else around)
         elif word[0] in "?$" and brackets and before[-1:] == ["AS"]:
             made.add(word[1:])
         elif word[0] in "?$" and groups and not brackets:

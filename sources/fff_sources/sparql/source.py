@@ -81,16 +81,17 @@ class SparqlSource(HttpSource):
             response = await self.http.ask(question, table=name, meter=meter, post=post)
             if (failure := words.failure(response)) is not None:
                 raise self.http.problem(failure, response, name)
-            self.keep(self._table(name, declared, self._columns(name, response)))
+            self.keep(self._table(name, declared, self._columns(name, declared, response)))
 
-    def _columns(self, table: str, response: Response) -> dict[str, SparqlColumn]:
+    def _columns(self, table: str, declared: SparqlTable, response: Response) -> dict[str, SparqlColumn]:
         try:
             answer = decode(response.body, type=_Results)
         except MalformedJSON:
             raise self.http.problem("the answer is not SPARQL results in JSON", response, table) from None
         columns = {}
         for name in answer.head.vars:
-            kinds = {_type_of(row[name]) for row in answer.results.bindings if name in row}
+            terms_of = [row[name] for row in answer.results.bindings if name in row]
+            kinds = {_type_of(term, is_strict=declared.on_bad_record == "fail") for term in terms_of}
             columns[name] = SparqlColumn(type=kinds.pop() if len(kinds) == 1 else "string")
         if not columns:
             raise self.http.problem("the query has no variables", response, table)
@@ -151,12 +152,14 @@ def _has_terms(column: SparqlColumn) -> bool:
     return column.term is not None or column.type.lower() == "string" or terms.is_number(column.type.lower())
 
 
-def _type_of(term: _Term) -> str:
+def _type_of(term: _Term, *, is_strict: bool) -> str:
+    """The type by the datatype; text for a date that is none, such as one with a zone, where that would be an error."""
     if term.datatype is None or not term.datatype.startswith(terms.XSD):
         return "string"
     kind = _TYPES.get(term.datatype.removeprefix(terms.XSD), "string")
-    try:
-        from_text(term.value, arrow_type(kind))
-    except ValueError:  # such as a date with a zone
-        return "string"
+    if kind == "date" and is_strict:
+        try:
+            from_text(term.value, arrow_type(kind))
+        except ValueError:
+            return "string"
     return kind

@@ -31,6 +31,7 @@ _MISSPELT = re.compile(
     re.VERBOSE,
 )
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:[:?].*)?")  # in shells with what stands in for it
+_ITSELF = "; a secret that reads so itself goes there, too"
 
 
 def base_url_variable(source: str) -> str:
@@ -135,10 +136,10 @@ def _meant(match: re.Match[str]) -> str:
     said = next(text for text in match.groups() if text is not None)
     kind, colon, name = said.partition(":")
     if colon and kind.strip().lower() in ("env", "file", "keyring"):
-        return f"write ${{{kind.strip().lower()}:{name.strip()}}}"
+        return f"write ${{{kind.strip().lower()}:{name.strip()}}}{_ITSELF}"
     named = _NAME.fullmatch(said.rpartition(".")[2])  # of `secrets.TOKEN`, `env.TOKEN` the end
     name = named[1] if named else "NAME"
-    return f"write ${{env:{name}}} for an environment variable, or ${{file:PATH}}, ${{keyring:SERVICE/USER}}"
+    return f"write ${{env:{name}}} for an environment variable, or ${{file:PATH}}, ${{keyring:SERVICE/USER}}{_ITSELF}"
 
 
 def limiter_name(client: spec.Client, path: str | None) -> str:
