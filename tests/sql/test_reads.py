@@ -59,7 +59,7 @@ FOREIGN = [
     "SET VAR x = 1",
     "USE victim",
     "SHOW VIEWS IN FEC",
-    "DESCRIBE QUERY SELECT 1",
+    "DESCRIBE DATABASE v",
     "EXPLAIN CODEGEN SELECT 1",
     "ADD JAR '/x.jar'",
     "ADD FILE '/x'",
