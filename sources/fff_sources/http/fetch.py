@@ -68,7 +68,6 @@ class Reading(Struct, dict=True):
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: consistency.Repeats(projected=self.projected))
     _moved = cached_property(lambda self: consistency.Moved(self.key))
-    _places = cached_property(lambda _: consistency.Places())
     _gaps = cached_property(lambda _: consistency.Gaps())
     _drift = cached_property(lambda _: consistency.Drift())
     _codes = cached_property(lambda _: verdicts.OwnCodes())
@@ -164,7 +163,7 @@ class Reading(Struct, dict=True):
                     yield page
             return
         paginator = make_paginator(self.endpoint)
-        assert isinstance(paginator, _COUNTING), "others are not counted.divided"
+        assert isinstance(paginator, _COUNTING), "others are not divided"
         paginator.take_part(part.share)
         self._repeats.note(part.share.first)
         if part.first is not None:
@@ -240,7 +239,7 @@ class Reading(Struct, dict=True):
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
-        again, instead = self._places.again(ask, answer, self._records_of)
+        again, instead = consistency.comes_again(ask, answer, self._records_of)
         if again or (
             ask.confirms
             and self._repeats.came_before(self._records_of(answer), consistency.marks(pages, self.key))
@@ -296,7 +295,7 @@ class Reading(Struct, dict=True):
     ) -> tuple[Ask | None, Sequence[Ask] | None]:
         try:
             if not (self.key or self.projected):  # else what comes twice is known, or may well be alike
-                self._places.check(ask, answer, self._records_of, paginator.param)
+                consistency.check_place(ask, answer, self._records_of, paginator.param)
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
             if following is not None and not has_more(self.endpoint, answer):

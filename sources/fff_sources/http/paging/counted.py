@@ -169,7 +169,7 @@ class OffsetPaginator:
         assert ask.expected is not None
         missing = ask.expected - (position - ask.position)
         if missing > 0:
-            return replace(self._ask(position, expected=missing), before=answer)
+            return self._ask(position, expected=missing)
         if missing < 0 and ask.position + ask.expected < self._end:
             raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
         return None if missing == 0 else self._ask(position)
