@@ -314,7 +314,7 @@ def records(start: int, end: int) -> list[dict[str, object]]:
     return [{"k": f"k{number}", "n": number} for number in range(start, end)]
 
 
-@pytest.mark.parametrize("behind", [404, 422, "empty", "the last again"])
+@pytest.mark.parametrize("behind", [404, 422, "empty"])
 @pytest.mark.parametrize("count", [4, 10, 20, 23])
 @pytest.mark.parametrize("paginator", ["type: page_number", PAGE_NUMBERS, "type: offset"])
 async def test_nothing_need_be_behind_a_page_that_says_that_it_is_the_last(
@@ -327,8 +327,7 @@ async def test_nothing_need_be_behind_a_page_that_says_that_it_is_the_last(
         if start >= count and isinstance(behind, int):
             return web.json_response({"detail": "Invalid page."}, status=behind)
         more = f"/t?page={start // 10 + 2}" if start + 10 < count else None
-        place = count - 1 - (count - 1) % 10 if start >= count and behind != "empty" else start
-        page = records(place, min(place + 10, count))
+        page = records(start, min(start + 10, count))
         return web.json_response({"count": count, "next": more, "previous": None, "r": page})
 
     server = await serve(handler)
@@ -355,6 +354,49 @@ async def test_a_page_that_is_refused_behind_one_that_does_not_say_so_is_an_erro
         await read(paged.format(url=(await serve(handler)).url, paginator="type: page_number", key="")).scan(
             "t"
         )
+
+
+@pytest.mark.parametrize("around", [{"total_count": 5}, {"totalCount": 5}, {"count": 5}, {"has_more": False}])
+@pytest.mark.parametrize("paginator", ["type: page_number", "type: offset"])
+async def test_a_first_page_that_comes_again_is_no_end_whatever_it_says(
+    serve: Serve, read: Read, paginator: str, around: dict[str, object]
+) -> None:
+    """A source that goes by another parameter, and counts the records of each page."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = 5 * int(asked.query.get("p", 0))
+        return web.json_response({"r": records(start, start + 5), **around})
+
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    reader = read(paged.format(url=(await serve(handler)).url, paginator=paginator, key=""))
+    with pytest.raises(SourceError, match="the source seems to ignore"):
+        await reader.scan("t")
+
+
+async def test_a_count_that_grows_with_the_pages_states_no_end(serve: Serve, read: Read) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        page = int(asked.query["page"])
+        if page == 3:
+            return web.json_response({}, status=404)
+        return web.json_response({"r": records(5 * page - 5, 5 * page), "total_count": 5 * page})
+
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    reader = read(paged.format(url=(await serve(handler)).url, paginator="type: page_number", key=""))
+    with pytest.raises(SourceError, match="HTTP 404"):
+        await reader.scan("t")
+
+
+async def test_pages_that_were_not_asked_for_are_missing_whatever_a_page_says_of_itself(
+    serve: Serve, read: Read
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.json_response({"r": records(0, 5), "total_count": 5})
+
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    url = (await serve(handler)).url
+    reader = read(paged.format(url=url, paginator="type: page_number, max_pages: 1", key=""))
+    assert len(await reader.scan("t")) == 5
+    assert reader.truncated == ["stopped after 1 pages (max_pages)"]
 
 
 @pytest.mark.parametrize("window", [1, 4])

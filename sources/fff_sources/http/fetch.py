@@ -83,7 +83,7 @@ class Reading(Struct, dict=True):
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
         endpoint, arriving = self.endpoint, None
-        if self.is_scan and not ask.confirms and endpoint.format in LINES and endpoint.decode is None:
+        if self.is_scan and not (ask.confirms or ask.may_lack) and endpoint.format in LINES and endpoint.decode is None:
             arriving = Arriving(
                 endpoint.delimiter if endpoint.format == "csv" else None,
                 comment=endpoint.comment,
@@ -122,14 +122,14 @@ class Reading(Struct, dict=True):
                 if isinstance(first, Response):
                     response, first = first, None
                 elif not self.is_scan:  # nothing is read while it comes, and nothing else is sent meanwhile
-                    response = await unless_absent(self.fetch(ask), ends=ask.confirms)
+                    response = await unless_absent(self.fetch(ask), ends=ask.confirms or ask.may_lack)
                 else:
                     ahead, first = first or ahead or self.send(ask), None
                     arriving = ahead.arriving
                     async with contextlib.aclosing(self._arrived(ahead)) as blocks:
                         async for block in blocks:
                             yield Page(block.rows, order=self.order)
-                    response = await unless_absent(ahead.answer, ends=ask.confirms)
+                    response = await unless_absent(ahead.answer, ends=ask.confirms or ask.may_lack)
                 ahead = None
                 if response is None:
                     for page in self._owed():
@@ -251,7 +251,7 @@ class Reading(Struct, dict=True):
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
-        owed = self._ending.owed if ask.confirms and not answer.body else None
+        owed = None if answer.body else self._ending.owed
         alone = self._pages == 1 and window > 1
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)

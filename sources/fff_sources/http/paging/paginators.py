@@ -43,6 +43,7 @@ class Ask(Struct, frozen=True):
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
     confirms: bool = False  # that the page before, a short one, was the last
+    may_lack: bool = False  # it may be refused: the page before says that it is the last
     before: PageAnswer | None = None  # the page that it follows, where it is not known what counts
     by: int | None = None  # which of the two counts has led to this place
     instead: Ask | None = None  # by the other one, where this page turns out to repeat what came
