@@ -167,3 +167,28 @@ async def test_parts_of_such_a_scan_are_whole(
         range(sum(lengths))
     )
     assert not any(page.truncated for page in found)
+
+
+@pytest.mark.parametrize("paginator", ["auto", "single_page"])
+@pytest.mark.parametrize(
+    ("selector", "body"),
+    [
+        ("a[*].b[*].c[*]", {"total": 6, "a": [{"b": [{"c": [{"id": 0}]}, {"c": []}, {"c": []}]}] * 2}),
+        ("a[*].b[*].c[*]", {"total": 3, "a": [{"b": [{"c": [{"id": 0}] * 2}, {"c": []}, {"c": []}]}]}),
+        ("a.*[*]", {"pagination": {"total": 3}, "a": {"x": [{"id": 0}] * 2, "y": [{"id": 1}] * 2}}),
+        ("a.*.b[*]", {"total": 3, "a": {"x": {"b": [{"id": 0}] * 2}, "y": {"b": [{"id": 1}] * 2}}}),
+    ],
+)
+async def test_a_total_of_what_stands_between_or_in_a_map_says_nothing_of_more(
+    serve: Serve, read: Read, paginator: str, selector: str, body: dict[str, Any]
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(body)
+
+    served = await serve(answer)
+    reader = read(
+        f"{{version: 1, sources: {{s: {{client: {{base_url: '{served.url}'}}, tables: {{t: {{columns: {{id: int}}, "
+        f'scan: {{endpoint: {{path: t, data_selector: "{selector}", paginator: {paginator}}}}}}}}}}}}}}}'
+    )
+    assert await reader.scan("t")
+    assert reader.truncated == []

@@ -133,8 +133,12 @@ class PageAnswer(Struct, frozen=True, dict=True):
 
     @cached_property
     def counts(self) -> Counts:
-        """How much the page holds."""
-        return Counts(self.records, self.records if self.around is None else len(self.places(self.around)))
+        """How much the page holds; the members of a map are nothing that a source counts."""
+        if (around := self.around) is None:
+            return Counts(self.records, self.records)
+        above = self.places(JsonPath(around.text, around.steps[:-1]))
+        is_map = any(kind_of(place) == "{" for place in above)
+        return Counts(self.records, self.records if is_map else len(self.places(around)))
 
     @property
     def is_empty(self) -> bool:
