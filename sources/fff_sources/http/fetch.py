@@ -83,7 +83,12 @@ class Reading(Struct, dict=True):
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
         endpoint, arriving = self.endpoint, None
-        if self.is_scan and not (ask.confirms or ask.may_lack) and endpoint.format in LINES and endpoint.decode is None:
+        if (
+            self.is_scan
+            and not (ask.confirms or ask.may_lack)
+            and endpoint.format in LINES
+            and endpoint.decode is None
+        ):
             arriving = Arriving(
                 endpoint.delimiter if endpoint.format == "csv" else None,
                 comment=endpoint.comment,

@@ -104,7 +104,7 @@ class OffsetPaginator:
         position = self._behind(ask, answer)
         if ask.expected is not None:
             self._most = max(self._most, total or 0)
-            following = None if answer.is_empty else self._after_one_of_rest(ask, answer, position)
+            following = None if answer.is_empty else self._after_one_of_rest(ask, position)
             self._at_end = self._at_end or position == self._end
             return following if following is not None else self._grown()
         if answer.is_empty:
@@ -164,7 +164,7 @@ class OffsetPaginator:
         self._fixed = True
         return self._ask(self._end)
 
-    def _after_one_of_rest(self, ask: Ask, answer: PageAnswer, position: int) -> Ask | None:
+    def _after_one_of_rest(self, ask: Ask, position: int) -> Ask | None:
         """The rest of its own stretch when the page came short; past the total when the last page came long."""
         assert ask.expected is not None
         missing = ask.expected - (position - ask.position)
