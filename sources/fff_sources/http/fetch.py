@@ -257,7 +257,7 @@ class Reading(Struct, dict=True):
             self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
         owed = None if answer.body else self._ending.owed
-        alone = self._pages == 1 and window > 1
+        alone = window > 1 and (self._pages == 1 or ask.by is not None)
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
             so_far = self._came, self._pages

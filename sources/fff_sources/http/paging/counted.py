@@ -137,14 +137,16 @@ class OffsetPaginator:
         return self._ask(self._behind(ask, answer), confirms=True)
 
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
-        """Pages as long as the first one came, up to the total."""
+        """Pages as long as the first one came, up to the total, from where it is known what counts."""
         total = self._total.exact(answer)
-        step = answer.counts.of(self._size)
-        if total is None or step == 0 or (step != self._size and len({*answer.counts}) > 1):
+        length = answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
+        step = length if ask.by is None or ask.before is None else max(length, ask.before.counts[ask.by])
+        unknown = ask.by is None and length != self._size and len({*answer.counts}) > 1
+        if total is None or length == 0 or unknown:
             return None
         self._end = end = self._first + total
         return LaterPages(
-            range(ask.position + step, end, step),
+            range(ask.position + length, end, step),
             lambda position: self._ask(position, expected=min(step, end - position)),
         )
 

@@ -77,7 +77,7 @@ class ReadingEnd:
     def _is_stated_end(self, paginator: Paginator, answer: PageAnswer, so_far: tuple[Counts, int]) -> bool:
         """Whether an answer says that it is the last, so that the page behind it may be refused.
 
-        A number that it tells may be its own, or grow with the pages; then another one, which differs, follows.
+        A number that it tells may be its own, or grow with the pages: behind the first one it must not.
         """
         if not isinstance(paginator, counted.OffsetPaginator | counted.PageNumberPaginator):
             return False
