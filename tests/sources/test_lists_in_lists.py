@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -167,3 +168,56 @@ async def test_parts_of_such_a_scan_are_whole(
         range(sum(lengths))
     )
     assert not any(page.truncated for page in found)
+
+
+@pytest.mark.parametrize("paginator", ["auto", "single_page"])
+@pytest.mark.parametrize(
+    ("selector", "body"),
+    [
+        ("a[*].b[*].c[*]", {"total": 6, "a": [{"b": [{"c": [{"id": 0}]}, {"c": []}, {"c": []}]}] * 2}),
+        ("a[*].b[*].c[*]", {"total": 3, "a": [{"b": [{"c": [{"id": 0}] * 2}, {"c": []}, {"c": []}]}]}),
+        ("a.*[*]", {"pagination": {"total": 3}, "a": {"x": [{"id": 0}] * 2, "y": [{"id": 1}] * 2}}),
+        ("a.*.b[*]", {"total": 3, "a": {"x": {"b": [{"id": 0}] * 2}, "y": {"b": [{"id": 1}] * 2}}}),
+    ],
+)
+async def test_a_total_of_what_stands_between_or_in_a_map_says_nothing_of_more(
+    serve: Serve, read: Read, paginator: str, selector: str, body: dict[str, Any]
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(body)
+
+    served = await serve(answer)
+    reader = read(
+        f"{{version: 1, sources: {{s: {{client: {{base_url: '{served.url}'}}, tables: {{t: {{columns: {{id: int}}, "
+        f'scan: {{endpoint: {{path: t, data_selector: "{selector}", paginator: {paginator}}}}}}}}}}}}}}}'
+    )
+    assert await reader.scan("t")
+    assert reader.truncated == []
+
+
+@pytest.mark.parametrize("by_records", [True, False])
+async def test_pages_are_fetched_side_by_side_once_it_is_known_what_counts(
+    serve: Serve, read: Read, by_records: bool
+) -> None:
+    every, most, running = elements([2] * 40), 0, 0
+    rows = [row for element in every for row in element]
+    length = 10 if by_records else 5
+
+    async def answer(asked: web.Request) -> web.Response:
+        nonlocal most, running
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        running -= 1
+        start = start_of(asked)
+        some = rows[start : start + length]
+        groups = [some[place : place + 2] for place in range(0, len(some), 2)]
+        page = groups if by_records else every[start : start + length]
+        total = len(rows) if by_records else len(every)
+        return web.json_response({"r": [{"items": one} for one in page], "total": total})
+
+    served = await serve(answer)
+    reader = reader_of(read, served, "{type: offset, total_path: total}")
+    assert sorted(row["id"] for row in await reader.scan("t", window=4)) == list(range(80))
+    assert reader.truncated == []
+    assert (most > 1, len(served.asked)) == (True, 9 if by_records else 8)

@@ -374,8 +374,41 @@ async def test_a_relation_may_be_written_as_its_uri(
     assert reader.truncated == []
 
 
+@pytest.mark.parametrize("paginator", ["type: header_link", "type: auto"])
+@pytest.mark.parametrize(
+    "rel", ["https://api.example.com/rels/queue/next", "http://schema.org/next", "prefetch/next"]
+)
+async def test_a_relation_of_other_meaning_that_ends_in_next_is_not_followed(
+    serve: Serve, read: Read, paginator: str, rel: str
+) -> None:
+    served = await serve(Linked(lambda _: f'</queue/next>; rel="{rel}"').answer)
+    reader = read(spec(served.url, paginator))
+    assert await reader.scan("t") == ROWS[:3]
+    assert (len(served.asked), reader.truncated) == (1, [])
+
+
 def test_a_relation_by_its_name_goes_before_one_by_a_uri() -> None:
-    links: list[object] = [{"rel": "http://x.example/rels/next"}, {"rel": ["self", "next"]}]
+    links: list[object] = [{"rel": f"{RELATION}next"}, {"rel": ["self", "next"]}]
     assert of_relation(links, "next") is links[1]
     assert of_relation(links[:1], "next") is links[0]
-    assert link_next('</a>; rel="http://x.example/next", </b>; rel=next') == "/b"
+    assert of_relation([{"rel": "http://x.example/rels/next"}], "next") is None
+    assert link_next(f'</a>; rel="{RELATION}next", </b>; rel=next') == "/b"
+
+
+@pytest.mark.parametrize(
+    ("count", "name", "requests"),
+    [(7, "ts", 3), (2, "ts", 2), (2, "limit", 1), (6, "size", 2)],
+)
+async def test_a_keyset_without_all_values_ends_with_a_short_page_or_where_only_a_length_is_left(
+    serve: Serve, read: Read, count: int, name: str, requests: int
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        start = int(request.query.get("after", "0" if "ts" not in request.query else str(count)))
+        last = {"id": start + 3 if start + 3 < count else None, name: f"x{start}" if name == "ts" else 3}
+        return web.json_response({"rows": ROWS[start : min(start + 3, count)], "last": last})
+
+    served = await serve(answer)
+    reader = read(spec(served.url, f"type: keyset, cursors: {{after: last.id, {name}: last.{name}}}"))
+    assert await reader.scan("t") == ROWS[:count]
+    assert reader.truncated == []
+    assert len(served.asked) == requests

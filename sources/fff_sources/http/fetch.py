@@ -68,7 +68,6 @@ class Reading(Struct, dict=True):
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: consistency.Repeats(projected=self.projected))
     _moved = cached_property(lambda self: consistency.Moved(self.key))
-    _places = cached_property(lambda _: consistency.Places())
     _gaps = cached_property(lambda _: consistency.Gaps())
     _drift = cached_property(lambda _: consistency.Drift())
     _codes = cached_property(lambda _: verdicts.OwnCodes())
@@ -84,7 +83,12 @@ class Reading(Struct, dict=True):
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
         endpoint, arriving = self.endpoint, None
-        if self.is_scan and not ask.confirms and endpoint.format in LINES and endpoint.decode is None:
+        if (
+            self.is_scan
+            and not (ask.confirms or ask.may_lack)
+            and endpoint.format in LINES
+            and endpoint.decode is None
+        ):
             arriving = Arriving(
                 endpoint.delimiter if endpoint.format == "csv" else None,
                 comment=endpoint.comment,
@@ -123,14 +127,14 @@ class Reading(Struct, dict=True):
                 if isinstance(first, Response):
                     response, first = first, None
                 elif not self.is_scan:  # nothing is read while it comes, and nothing else is sent meanwhile
-                    response = await unless_absent(self.fetch(ask), ends=ask.confirms)
+                    response = await unless_absent(self.fetch(ask), ends=ask.confirms or ask.may_lack)
                 else:
                     ahead, first = first or ahead or self.send(ask), None
                     arriving = ahead.arriving
                     async with contextlib.aclosing(self._arrived(ahead)) as blocks:
                         async for block in blocks:
                             yield Page(block.rows, order=self.order)
-                    response = await unless_absent(ahead.answer, ends=ask.confirms)
+                    response = await unless_absent(ahead.answer, ends=ask.confirms or ask.may_lack)
                 ahead = None
                 if response is None:
                     for page in self._owed():
@@ -164,7 +168,7 @@ class Reading(Struct, dict=True):
                     yield page
             return
         paginator = make_paginator(self.endpoint)
-        assert isinstance(paginator, _COUNTING), "others are not counted.divided"
+        assert isinstance(paginator, _COUNTING), "others are not divided"
         paginator.take_part(part.share)
         self._repeats.note(part.share.first)
         if part.first is not None:
@@ -240,7 +244,7 @@ class Reading(Struct, dict=True):
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
-        again, instead = self._places.again(ask, answer, self._records_of)
+        again, instead = consistency.comes_again(ask, answer, self._records_of)
         if again or (
             ask.confirms
             and self._repeats.came_before(self._records_of(answer), consistency.marks(pages, self.key))
@@ -252,8 +256,8 @@ class Reading(Struct, dict=True):
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
-        owed = self._ending.owed if ask.confirms and not answer.body else None
-        alone = self._pages == 1 and window > 1
+        owed = None if answer.body else self._ending.owed
+        alone = window > 1 and (self._pages == 1 or ask.by is not None)
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
             so_far = self._came, self._pages
@@ -296,7 +300,7 @@ class Reading(Struct, dict=True):
     ) -> tuple[Ask | None, Sequence[Ask] | None]:
         try:
             if not (self.key or self.projected):  # else what comes twice is known, or may well be alike
-                self._places.check(ask, answer, self._records_of, paginator.param)
+                consistency.check_place(ask, answer, self._records_of, paginator.param)
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
             if following is not None and not has_more(self.endpoint, answer):

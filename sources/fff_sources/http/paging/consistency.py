@@ -46,6 +46,9 @@ _KEPT = 100_000  # records that are remembered at least, and twice as many at mo
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
 _BEGIN = 256  # bytes that are compared beside the checksum
 
+#: What a sequence of marks is made one number by.
+_PRIME, _BASE = 2**89 - 1, 0x9E3779B97F4A7C15F39CC0
+
 _LINES = frozenset({"csv", "ndjson"})
 _ABSENT = Raw(b"")
 
@@ -232,44 +235,42 @@ class Repeats:
             self._old, self._new = self._new, set()
 
 
-class Places:
-    """Notices pages that begin before the end of the one before: places are not counted as records come."""
+def check_place(
+    ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records], param: str | None
+) -> None:
+    """Raise PaginationError where a page, of which it is doubtful what counts, may hold what came."""
+    if ask.instead is None or ask.before is None:
+        return
+    if twice := _overlap(records_of(ask.before), records_of(answer)):
+        raise PaginationError(
+            f"the page at {param}={ask.position} begins with the last {twice} of the page before, which may be others "
+            "that are alike: declare its page_size, or a primary_key that tells them"
+        )
 
-    def __init__(self) -> None:
-        self._longest = 0  # page so far
 
-    def check(
-        self, ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records], param: str | None
-    ) -> None:
-        """One more page. Only a shorter page can be followed so, unless it is doubtful what counts. Raises PaginationError."""
-        self._longest = max(self._longest, answer.records)
-        if ask.before is None or not (ask.instead is not None or ask.before.records < self._longest):
-            return
-        if twice := _overlap(records_of(ask.before), records_of(answer)):
-            raise PaginationError(
-                f"the page at {param}={ask.position} begins with the last {twice} of the page before: places do not count "
-                "the records that come (declare its page_size, or a primary_key, so that none counts twice)"
-            )
-
-    def again(
-        self, ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records]
-    ) -> tuple[bool, Ask | None]:
-        """Whether a page, of which it is doubtful what counts, does for certain hold what came; and what to ask in its place."""
-        if ask.instead is None or ask.before is None or not answer.records:
-            return False, None
-        twice = _overlap(records_of(ask.before), records_of(answer))
-        if ask.by and twice == answer.records:
-            return True, None  # by elements: all records are here
-        # One record may be another that is alike; but none comes again where records are counted.
-        again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
-        return again, ask.instead if again else None
+def comes_again(
+    ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records]
+) -> tuple[bool, Ask | None]:
+    """Whether a page, of which it is doubtful what counts, does for certain hold what came; and what to ask in its place."""
+    if ask.instead is None or ask.before is None or not answer.records:
+        return False, None
+    twice = _overlap(records_of(ask.before), records_of(answer))
+    if ask.by and twice == answer.records:
+        return True, None  # by elements: all records are here
+    # One record may be another that is alike; but none comes again where records are counted.
+    again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
+    return again, ask.instead if again else None
 
 
 def _overlap(before: Records, behind: Records) -> int:
-    """How many of the last records of a page are the first ones of the page behind it."""
-    last, first = before.marks(), behind.marks()
-    lengths = range(min(len(last), len(first)), 0, -1)
-    return next((length for length in lengths if last[-length:] == first[:length]), 0)
+    """How many of the last records of a page are the first ones of the page behind it, in one pass over both."""
+    longest = last = first = 0
+    weight = 1
+    for length, (back, front) in enumerate(zip(reversed(before.marks()), behind.marks(), strict=False), 1):
+        last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
+        weight = weight * _BASE % _PRIME
+        longest = length if last == first else longest
+    return longest
 
 
 class Moved:

@@ -104,7 +104,7 @@ class OffsetPaginator:
         position = self._behind(ask, answer)
         if ask.expected is not None:
             self._most = max(self._most, total or 0)
-            following = None if answer.is_empty else self._after_one_of_rest(ask, answer, position)
+            following = None if answer.is_empty else self._after_one_of_rest(ask, position)
             self._at_end = self._at_end or position == self._end
             return following if following is not None else self._grown()
         if answer.is_empty:
@@ -137,14 +137,16 @@ class OffsetPaginator:
         return self._ask(self._behind(ask, answer), confirms=True)
 
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
-        """Pages as long as the first one came, up to the total."""
+        """Pages as long as the first one came, up to the total, from where it is known what counts."""
         total = self._total.exact(answer)
-        step = answer.counts.of(self._size)
-        if total is None or step == 0 or (step != self._size and len({*answer.counts}) > 1):
+        length = answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
+        step = length if ask.by is None or ask.before is None else max(length, ask.before.counts[ask.by])
+        unknown = ask.by is None and length != self._size and len({*answer.counts}) > 1
+        if total is None or length == 0 or unknown:
             return None
         self._end = end = self._first + total
         return LaterPages(
-            range(ask.position + step, end, step),
+            range(ask.position + length, end, step),
             lambda position: self._ask(position, expected=min(step, end - position)),
         )
 
@@ -164,12 +166,12 @@ class OffsetPaginator:
         self._fixed = True
         return self._ask(self._end)
 
-    def _after_one_of_rest(self, ask: Ask, answer: PageAnswer, position: int) -> Ask | None:
+    def _after_one_of_rest(self, ask: Ask, position: int) -> Ask | None:
         """The rest of its own stretch when the page came short; past the total when the last page came long."""
         assert ask.expected is not None
         missing = ask.expected - (position - ask.position)
         if missing > 0:
-            return replace(self._ask(position, expected=missing), before=answer)
+            return self._ask(position, expected=missing)
         if missing < 0 and ask.position + ask.expected < self._end:
             raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
         return None if missing == 0 else self._ask(position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fff_sources.http.paging import conventions
 from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, PaginationError, Told, TotalAt
 from fff_sources.http.response.jsonpath import JsonPath
 from fff_sources.http.templates import text_of
@@ -40,6 +41,7 @@ class CursorPaginator(Chained):
         self._reusable = reusable
         self._keeps = keeps
         self._received = 0
+        self._longest = 0  # page so far
         steps = [step for path in sent.values() for step in path.steps]
         self._is_plain = spread is None and len(sent) == 1 and all(step.kind != "index" for step in steps)
 
@@ -60,7 +62,8 @@ class CursorPaginator(Chained):
         values = {name: text_of(item) for name, item in cursor.items()}
         # Some alone lead on where the last record has no value for the others, or this was the last page.
         some = self._spread is None and not all(_present(cursor.get(name)) for name in self._sent)
-        if some and values.items() <= ask.params.items():
+        is_short, self._longest = answer.records < self._longest, max(answer.records, self._longest)
+        if some and not self._may_lead_on(values, ask, is_short=is_short):
             return None
         kept = self._keeps
         start = (
@@ -80,6 +83,13 @@ class CursorPaginator(Chained):
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells; nothing rests on it, but that a cursor sent again and again ends there."""
         return self._total.total(answer)
+
+    def _may_lead_on(self, values: Mapping[str, str], ask: Ask, *, is_short: bool) -> bool:
+        """Whether these of the values are the place of a record, which others, and a length of pages, are not."""
+        places = [name for name in values if conventions.normal(name) not in conventions.LENGTHS]
+        if not places or values.items() <= ask.params.items():
+            return False
+        return not is_short or any(step.kind == "index" for name in places for step in self._sent[name].steps)
 
     def _after_reusable(self, answer: PageAnswer, following: Ask) -> Ask | None:
         """The same cursor again until a page without records or, where there is a total, until that is reached."""

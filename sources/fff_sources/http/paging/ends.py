@@ -5,7 +5,7 @@ from __future__ import annotations
 from fff.structs import replace
 from fff_sources.http.paging import counted
 from fff_sources.http.paging.consistency import Totals
-from fff_sources.http.paging.envelope import PagingHints, mentions_more, told_more
+from fff_sources.http.paging.envelope import PagingHints, Total, mentions_more, told_more
 from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
 from fff_sources.http.paging.surroundings import Counts
@@ -23,6 +23,7 @@ class ReadingEnd:
     def __init__(self, endpoint: spec.Endpoint, totals: Totals) -> None:
         self._endpoint, self._totals = endpoint, totals
         self._first: PagingHints | None = None  # in words that the spec does not name
+        self._told: Total | None = None  # by the page before, in such words
         #: What a page said of more that should be the last, while that is asked for.
         self.owed: str | None = None
         #: Of answers that came in any order: the last page's, its place, and what says that it is cut.
@@ -48,10 +49,10 @@ class ReadingEnd:
         elif following is None:
             whole = self._totals.is_whole(received, pages)
             following = _beyond(self._endpoint, paginator, ask, answer, whole=whole)
-        elif not self._totals.is_present and _is_stated_end(self._endpoint, paginator, answer, received):
-            following = replace(following, confirms=True)
+        elif not self._totals.is_present and self._is_stated_end(paginator, answer, so_far):
+            following = replace(following, may_lack=True)
         self.owed = None
-        if following is not None and following.confirms:
+        if following is not None and (following.confirms or following.may_lack):
             self.owed = self._unread(answer, so_far) or cut
         if following is not None and pages == 1:
             self._first = _spoken_of(self._endpoint, answer, self._totals)
@@ -72,6 +73,21 @@ class ReadingEnd:
             return None
         _, answer, cut = self._farthest
         return (None if so_far is None else self.lacks(answer, so_far)) or cut
+
+    def _is_stated_end(self, paginator: Paginator, answer: PageAnswer, so_far: tuple[Counts, int]) -> bool:
+        """Whether an answer says that it is the last, so that the page behind it may be refused.
+
+        A number that it tells may be its own, or grow with the pages: behind the first one it must not.
+        """
+        if not isinstance(paginator, counted.OffsetPaginator | counted.PageNumberPaginator):
+            return False
+        more = _hints(self._endpoint, answer, is_large=len(answer.body) > _LARGE)
+        before, self._told = self._told, more.total
+        if _led(self._endpoint, answer, more) is not None or self._endpoint.paginator.total != "exact":
+            return False
+        received, pages = so_far
+        told = more.total is not None and more.total.exact and more.total.rows in received
+        return more.says_no or (told and (pages == 1 or more.total == before))
 
     def _unread(self, answer: PageAnswer, so_far: tuple[Counts, int]) -> str | None:
         """The same of a page behind which another one is asked for, if only to see that there is none."""
@@ -119,18 +135,6 @@ def _is_proven_end(
     totals = [one.total or one.perhaps_total for one in (more, first) if one is not None]
     exact = endpoint.paginator.total == "exact"
     return more.says_no or (exact and any(one and one.exact and one.rows == min(received) for one in totals))
-
-
-def _is_stated_end(
-    endpoint: spec.Endpoint, paginator: Paginator, answer: PageAnswer, received: Counts
-) -> bool:
-    """Whether an answer says that it is the last, so that none need be behind it; a number that it tells may be its own."""
-    if not isinstance(paginator, counted.OffsetPaginator | counted.PageNumberPaginator):
-        return False
-    more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
-    if _led(endpoint, answer, more) is not None or endpoint.paginator.total != "exact":
-        return False
-    return more.says_no or (more.total is not None and more.total.exact and more.total.rows in received)
 
 
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:

@@ -23,6 +23,7 @@ _NAMES = re.compile(rb'"([^"\\]{1,40})"\s*:')
 _EDGE = 4096  # bytes at both ends of a body, where what surrounds the records stands
 _URL = re.compile(r"[A-Za-z][\w+.-]*://|/|\?|\.{1,2}/|[\w./-]+\?[\w.~%\[\]-]+=")
 _NUMBER = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.0+)?")
+_LISTS = 2  # in each other, at most, for a total to count one of them and nothing between
 _LONGEST_SENTENCE = 100  # characters, of one that tells how many there are
 _LONGEST_NUMBER = 12  # digits, of one that is written as text
 _NOTHING = ("", "null", "none", "false", "0", "-1", 0, -1, False, None)
@@ -173,18 +174,20 @@ def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
         objects = [*objects_around(body, selector), *objects] if body.strip() else objects
-    return _Words(objects).hints() if objects else SILENT
+    lists = sum(step.kind in ("every", "from") for step in selector.steps)
+    return _Words(objects, counted=lists <= _LISTS).hints() if objects else SILENT
 
 
 class _Words:
-    """The words in the objects around the records."""
+    """The words in the objects around the records. `counted`: what totals count is one of the `Counts`."""
 
-    def __init__(self, objects: Sequence[Object]) -> None:
+    def __init__(self, objects: Sequence[Object], *, counted: bool) -> None:
         self._objects = objects
+        self._counted = counted
 
     def hints(self) -> PagingHints:
         """All of them."""
-        total, perhaps = self._totals()
+        total, perhaps = self._totals() if self._counted else (None, None)
         following = self._first(conventions.NEXT, _says_something)
         return PagingHints(
             has_more=self._more(),

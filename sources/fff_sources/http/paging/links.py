@@ -105,14 +105,17 @@ def of_relation(links: list[object], relation: str) -> object:
     return _first_of(relation, related)
 
 
+_REGISTERED = re.compile(r"^https?://www\.iana\.org/assignments/(?:link-relations|relation)/")
+
+
 def _first_of(relation: str, related: Iterable[tuple[Iterable[str], Link]]) -> Link | None:
-    """The first that has a relation by its name; else by a URI that ends in it, as those of IANA's registry do."""
+    """The first that has a relation by its name; else by the URI that IANA's registry gives it: any other has a meaning of its own."""
     by_uri = None
     for rels, link in related:
         words = [word.lower() for word in rels]
         if relation in words:
             return link
-        if by_uri is None and any(word.rpartition("/")[2] == relation for word in words):
+        if by_uri is None and any(_REGISTERED.sub("", word) == relation for word in words):
             by_uri = link
     return by_uri
 
@@ -121,7 +124,7 @@ _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s",;]+)"""
 _LINK = re.compile(rf"<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*{_VALUE})?)*)")
 _PARAM = re.compile(rf";\s*([\w*-]+)\s*(?:=\s*({_VALUE}))?")
 #: The same in a field that is not written as RFC 8288 has it.
-_MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*[\s/])?next\b(?!/)""", re.IGNORECASE)
+_MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNORECASE)
 
 
 def link_next(header: str) -> str | None:

@@ -43,7 +43,8 @@ class Ask(Struct, frozen=True):
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
     confirms: bool = False  # that the page before, a short one, was the last
-    before: PageAnswer | None = None  # the page that it follows, where places are counted by what came
+    may_lack: bool = False  # it may be refused: the page before says that it is the last
+    before: PageAnswer | None = None  # the page that it follows, where it is not known what counts
     by: int | None = None  # which of the two counts has led to this place
     instead: Ask | None = None  # by the other one, where this page turns out to repeat what came
     # Parameters as JSON has them, where that is not text.
@@ -98,12 +99,11 @@ class Unit:
 
     def asked(self, ask: Ask, answer: PageAnswer, place: Callable[[int], Ask]) -> Ask:
         """What follows a page whose places are counted; `place` makes the question so far behind the page."""
-        following = replace(ask, before=answer)
         if not self.is_open:
-            return following
+            return ask
         less, more = sorted((0, 1), key=self._came.__getitem__)
         instead = replace(place(answer.counts[more]), before=answer, by=more)
-        return replace(following, confirms=True, by=less, instead=instead)
+        return replace(ask, before=answer, confirms=True, by=less, instead=instead)
 
     @property
     def all_came(self) -> Counts:
@@ -133,8 +133,12 @@ class PageAnswer(Struct, frozen=True, dict=True):
 
     @cached_property
     def counts(self) -> Counts:
-        """How much the page holds."""
-        return Counts(self.records, self.records if self.around is None else len(self.places(self.around)))
+        """How much the page holds; the members of a map are nothing that a source counts."""
+        if (around := self.around) is None:
+            return Counts(self.records, self.records)
+        above = self.places(JsonPath(around.text, around.steps[:-1]))
+        is_map = any(kind_of(place) == "{" for place in above)
+        return Counts(self.records, self.records if is_map else len(self.places(around)))
 
     @property
     def is_empty(self) -> bool:
