@@ -96,7 +96,7 @@ STATEMENTS = [
     (True, "SELECT k, k IN (VALUES 1) FROM r"),
     (True, "SELECT k FROM r WHERE (k, s) IN (SELECT * FROM VALUES (1, '1'), (2, NULL))"),
     (False, "VALUES (1, 'a'), (2, NULL) |> WHERE col1 > 1"),
-    (True, "VALUES (1, 'a'), (2, NULL) |> EXTEND col1 + 1 AS z |> DROP col2"),
+    (False, "VALUES (1, 'a'), (2, NULL) |> EXTEND col1 + 1 AS z |> DROP col2"),
     (False, "TABLE r |> WHERE k > 1 |> DROP b, s |> LIMIT 3"),
     (False, "FROM r |> JOIN v ON v.k = r.k + 1 |> WHERE n > 10 |> SELECT r.k, n AS m |> WHERE m < 60"),
     (False, "FROM r |> WHERE k > 0 |> LEFT JOIN v USING (k) |> SELECT r.k, n |> LIMIT 9"),
