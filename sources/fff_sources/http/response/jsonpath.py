@@ -132,8 +132,8 @@ def _along(places: Sequence[Raw], steps: Sequence[Step]) -> Sequence[Raw]:
 def elements(place: Raw, path: JsonPath, *, is_xml: bool = False) -> Sequence[Raw]:
     """The same of a path whose first step goes to several.
 
-    Null in the place of an edge (Relay's `edges[*].node`) is a bad record, as each of them holds one; elsewhere it
-    may say that there is nothing for one of several keys. XML says so that an element is empty.
+    Null in the place of an edge (Relay's `edges[*].node`) is a bad record, as each of them holds one;
+    elsewhere it may say that there is nothing for one of several keys. XML says so that an element is empty.
     """
     whole, steps = _along((place,), path.steps[:1]), path.steps[1:]
     found = _along(whole, steps)
