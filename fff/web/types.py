@@ -201,9 +201,8 @@ class Request(Struct, frozen=True):
     yields: bool = False  # told to slow down it is not tried again: somebody else may ask instead
     units: int = 1  # of requests that it counts as, where limits are declared
     fresh: bool = False  # over a new connection, since a kept one was closed by the server
-    forbidden: bool = (
-        False  # it met 403 and has waited: once more 403 is an answer, whatever is told of quotas
-    )
+    #: It met 403 and has waited: once more 403 is an answer, whatever is told of quotas.
+    forbidden: bool = False
 
 
 class Response(Struct, frozen=True):

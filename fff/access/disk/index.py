@@ -69,9 +69,8 @@ class ScanEntry(Struct, frozen=True):
     whole: _Bytes = b""  # the name of the table without qualifiers
     quals: _Bytes = b""  # under which it was read
     mark: _Bytes = b""  # from which on changes of the table may be missing in it
-    absent: tuple[
-        str, ...
-    ] = ()  # of the columns: those that no record had, which may be in answers to lookups
+    #: Of the columns: those that no record had, which may be in answers to lookups.
+    absent: tuple[str, ...] = ()
 
 
 class KeptKeys(Struct, frozen=True):

@@ -273,7 +273,7 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     made = plain is not None and any(feed.rows for block in plain.blocks for feed in block.feeds)
     if plain is None or plain.upper is not None or made:
         with suppress(QueryError):
-            moved = with_conditions(Rewritten(written_out(sql), catalog, planning.params))
+            moved = with_conditions(text)
             if moved is not None:
                 other = _planned_once(moved.sql, catalog, planning)
                 if plain is None or plain.upper is not None or other.upper is None:
