@@ -366,9 +366,8 @@ class ScriptRun:
             adds(self._arguments)
         with writing():
             self._note = target.keep(aside=aside, whole=whole)
-        if not aside and not isinstance(
-            target, PartOfFile
-        ):  # at once: what fails from here on changes the file no more
+        # At once: what fails from here on changes the file no more.
+        if not aside and not isinstance(target, PartOfFile):
             self.told(whole=whole)
         if self._note is not None and target is self._file:
             self._progress.note(self._note)
