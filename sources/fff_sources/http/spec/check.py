@@ -127,6 +127,8 @@ def _findings(
             known = _known_words(item)
             close = _close_words(item)
             hint = f"did you mean {close[0]!r}?" if close else f"one of {', '.join(known)}"
+        elif misspelt := _misspelt_type(item):
+            path, message, hint = (*path, misspelt), "unknown key", "did you mean 'type'?"
         elif _MUST_BE["dict"] in message and isinstance(item["input"], str) and ":" in item["input"]:
             hint = "YAML wants a space behind the colon of a name"
         elif _MUST_BE["dict"] in message and path[-2:-1] == ("columns",):
@@ -150,6 +152,13 @@ def _known_words(item: Any) -> list[str]:
 def _close_words(item: Any) -> list[str]:
     word = item["ctx"].get("tag", item["input"])
     return difflib.get_close_matches(word, _known_words(item), n=1) if isinstance(word, str) else []
+
+
+def _misspelt_type(item: Any) -> str | None:
+    """The key that was meant to say which of several kinds a part is."""
+    if item["type"] != "union_tag_not_found" or not isinstance(item["input"], dict):
+        return None
+    return next(iter(difflib.get_close_matches("type", map(str, item["input"]), n=1)), None)
 
 
 #: What values must be, by what Pydantic calls it where they are not.
@@ -245,6 +254,9 @@ def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
             return ()
     elif item["type"] in ("union_tag_invalid", "literal_error") and (close := _close_words(item)):
         here[last] = close[0]
+        return ()
+    elif (misspelt := _misspelt_type(item)) and isinstance(here, dict | list):
+        here[last]["type"] = here[last].pop(misspelt)
         return ()
     elif "columns" in path[:-1] and isinstance(here, dict) and item["type"] == "value_error":
         here[last] = "string"  # whatever type was meant
