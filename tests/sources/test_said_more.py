@@ -80,6 +80,20 @@ async def test_what_a_short_page_says_of_more_is_heard_where_nothing_follows(
     assert len(reader.truncated) == bool(said)
 
 
+@pytest.mark.parametrize("name", ["more_topics_url", "moreItemsUrl", "more_results_url"])
+async def test_a_url_of_more_beside_the_list_is_a_further_page_and_one_of_information_is_none(
+    serve: Serve, read: Read, name: str
+) -> None:
+    beside = {"more_info_url": "/about"}
+    served = await serve(by_page(lambda _: {"data": rows(0, 5), **beside}))
+    reader = read(SPEC.format(url=served.url, more="paginator: {type: auto}"))
+    assert await reader.scan("t") == rows(0, 5)
+    assert reader.truncated == []
+    beside[name] = "/t?page=2"
+    assert await reader.scan("t") == rows(0, 5)
+    assert reader.truncated[0].startswith(f"there is more than what came ('{name}')")
+
+
 async def test_where_the_spec_says_so_that_is_heard_as_well(serve: Serve, read: Read) -> None:
     served = await serve(
         by_page(

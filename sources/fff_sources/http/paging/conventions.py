@@ -75,7 +75,7 @@ NEXT: Final = re.compile(
 #: A value that is given may stand for that, or for the place of this page.
 PERHAPS_NEXT: Final = _words(
     "token cursor marker bookmark scrollid continuation pagetoken searchafter after exclusivestartkey"
-    " more moreurl morelink moreresultsurl moreresultslink older olderurl olderlink"
+    " more moreurl morelink moreresultsurl moreresultslink moreitemsurl moretopicsurl older olderurl olderlink"
 )
 #: Members of an object that is a link; which page it leads to is told by one of `RELATIONS`, or by the
 #: object's name.
