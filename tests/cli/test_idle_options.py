@@ -45,6 +45,16 @@ def test_an_option_that_would_do_nothing_is_refused(arguments, said, tmp_path, m
     assert (tmp_path / "x.csv").read_text() == "kept"
 
 
+@pytest.mark.parametrize("sql", [SQL, "SHOW TABLES", "EXPLAIN SELECT 1"])
+def test_a_policy_that_nobody_knows_is_refused_where_nothing_is_to_be_routed_too(
+    sql, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert app.run(["query", sql, "--policy", "adaptiv"]) == 2
+    out, told = capsys.readouterr()
+    assert (out, told.splitlines()[0]) == ("", "error: no routing policy is called 'adaptiv'")
+
+
 @pytest.mark.parametrize("begun", [(SQL,), ("-f", "a.sql")])
 @pytest.mark.parametrize("more", [("-f", "b.sql"), ("SELECT 2",)])
 def test_what_is_gone_on_with_takes_no_other_sql(begun, more, tmp_path, monkeypatch, capsys):
