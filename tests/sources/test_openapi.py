@@ -134,6 +134,20 @@ async def test_lists_become_tables_and_their_siblings_lookups(tmp_path: Path) ->
     assert draft.unsure[0] == "base_url: region may be something else than 'eu'"
 
 
+async def test_an_object_that_holds_one_list_and_what_stands_beside_it_leads_to_the_list_by_any_name(tmp_path: Path) -> None:
+    island = {"type": "object", "properties": {"code": {"type": "string"}}}
+    within: dict[str, Any] = {"einträge": {"type": "array", "items": island}, "total": {"type": "integer"}}
+    answer: dict[str, Any] = {"properties": {"antwort": {"type": "object", "properties": within}}}
+    content = {"content": {"application/json": {"schema": answer}}}
+    document = {"openapi": "3.0.0", "info": {}, "servers": [{"url": "https://example.org"}]}
+    paths = {"/inseln": {"get": {"responses": {"200": content}}}}
+    _, source = await drafted(json.dumps({**document, "paths": paths}), tmp_path)
+    assert source["tables"]["inseln"]["scan"]["endpoint"]["data_selector"] == "antwort.einträge"
+    within["name"] = {"type": "string"}  # now it is a thing that has a list
+    with pytest.raises(UsageError):
+        await drafted(json.dumps({**document, "paths": paths}), tmp_path)
+
+
 async def test_what_the_document_leaves_open_is_told(tmp_path: Path) -> None:
     draft, _ = await drafted(LIBRARY.replace(", variables: {region: {default: eu}}", ""), tmp_path)
     assert draft.base_url == "https://region.books.example.org/v2"

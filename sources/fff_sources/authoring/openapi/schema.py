@@ -22,6 +22,7 @@ _LISTS = (
     "data", "results", "items", "records", "value", "values", "content", "rows", "hits", "features",
     "entries", "objects",
 )  # fmt: skip
+_AROUND_LISTS = ("result", "response", "message", "_embedded")
 _BAGS = frozenset({"attributes", "properties"})
 _TYPES = {
     ("integer", "int32"): "int",
@@ -151,9 +152,16 @@ def _lists(
         elif (
             kind_of(inner) == "object"
             and depth < 1
-            and name.lower() in (*_LISTS, "result", "response", "message", "_embedded")
+            and (name.lower() in (*_LISTS, *_AROUND_LISTS) or _holds_one_list(resolver, inner))
         ):
             yield from _lists(resolver, inner, here, depth + 1)
+
+
+def _holds_one_list(resolver: Resolver, schema: dict[str, Any]) -> bool:
+    """Whether an object is there for the list in it, whatever both are called."""
+    members = schema.get("properties") or {}
+    kinds = [kind_of(resolver.schema(part)) for name, part in members.items() if not stands_beside(name)]
+    return kinds == ["array"]
 
 
 def columns_of_schema(resolver: Resolver, record: dict[str, Any]) -> list[ColumnDraft]:
