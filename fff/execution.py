@@ -98,7 +98,7 @@ class Execution:
         self._lease: Lease | None = None
         self._spark = spark
         self._spark_was_up = spark is not None and spark.ready()
-        self._ending = Ending(options.deadline, self._after_joins)
+        self._ending = Ending(options.deadline, self._after_joins, self._is_spark_starting)
         self._cut: tuple[Missing, ...] = ()  # what was found and came into no result: there was no time
         self._late: str | None = None  # the same in words
         self._bounds: AnswerBounds | None = None  # what values of a partial answer say, where that is known
@@ -178,6 +178,9 @@ class Execution:
         if self._row_sink is not None:
             return WRITE_MILLION_S * self._row_sink.held / 1e6, True
         return (0.0, False) if self._spark_sink is None else self._spark_sink.seconds()
+
+    def _is_spark_starting(self) -> bool:
+        return self._row_sink is None and self._spark is not None and not self._spark.ready()
 
     def _abort(self, error: FFFError) -> None:
         """End the run with an error: what it would bring has no use any more."""

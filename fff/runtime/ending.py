@@ -28,12 +28,19 @@ class Ending:
     Args:
         deadline_s: seconds from `begin` on, None for no bound.
         after_joins: seconds that what follows joining would take by now, and whether that was measured.
+        is_starting: whether that cannot begin yet, however early fetching and joining end.
     """
 
-    def __init__(self, deadline_s: float | None, after_joins: Callable[[], tuple[float, bool]]) -> None:
+    def __init__(
+        self,
+        deadline_s: float | None,
+        after_joins: Callable[[], tuple[float, bool]],
+        is_starting: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.reason: str | None = None  # why the run was told to end, once it was
         self._deadline_s = deadline_s
         self._after_joins = after_joins
+        self._is_starting = is_starting
         self._span = 0.0  # seconds from being asked for the answer until it is due
         self._due: float | None = None
         self._why = ""
@@ -105,6 +112,8 @@ class Ending:
         return min(JOIN_SHARE * self._span, JOIN_MOST_S)
 
     def _for_rest(self) -> float:
+        if self._is_starting():
+            return 0.0  # to end sooner would leave it idle, and the answer without what could have come
         seconds, measured = self._after_joins()
         seconds = seconds if measured else max(seconds, SPARK_SHARE * self._span)
         return min(seconds, SPARK_MOST_SHARE * self._span)

@@ -43,14 +43,21 @@ def product(rows: int = 120) -> Site:
 
 
 def stages(
-    deadline: float | None, *after: tuple[float, tuple[float, bool]], interrupted: float | None = None
+    deadline: float | None,
+    *after: tuple[float, tuple[float, bool]],
+    interrupted: float | None = None,
+    up: float = 0.0,
 ):
-    """When fetching and joining were told to end, and why; `after` tells what the rest takes from some time on."""
+    """When fetching and joining were told to end, and why; `after` tells what the rest takes from some time on.
+
+    It can begin when it is `up`.
+    """
 
     async def main() -> list[tuple[str, float, str]]:
         clock = asyncio.get_running_loop().time
         told: list[tuple[str, float, str]] = []
-        ending = Ending(deadline, lambda: [rest for since, rest in after if since <= clock()][-1])
+        rest = lambda: [rest for since, rest in after if since <= clock()][-1]  # noqa: E731
+        ending = Ending(deadline, rest, lambda: clock() < up)
         ending.begin()
         watch = asyncio.create_task(
             ending.watch(
@@ -77,6 +84,14 @@ def test_each_stage_ends_early_enough_for_those_after_it() -> None:
 
 def test_what_was_never_measured_gets_a_share() -> None:
     assert [at for _, at, _ in stages(10, (0, (0.0, False)))] == [7.1, 7.3, 10.0]
+
+
+def test_fetching_goes_on_while_what_follows_cannot_begin() -> None:
+    start = (0, (5.0, False))
+    assert [at for _, at, _ in stages(3, start, up=4)] == [2.9, 2.9, 3.0], (
+        "there is nothing to leave time for"
+    )
+    assert [at for _, at, _ in stages(10, start, (4, (1.0, False)), up=4)] == [7.1, 7.3, 10.0]
 
 
 def test_what_takes_longer_and_longer_is_begun_earlier() -> None:

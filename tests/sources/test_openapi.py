@@ -134,7 +134,9 @@ async def test_lists_become_tables_and_their_siblings_lookups(tmp_path: Path) ->
     assert draft.unsure[0] == "base_url: region may be something else than 'eu'"
 
 
-async def test_an_object_that_holds_one_list_and_what_stands_beside_it_leads_to_the_list_by_any_name(tmp_path: Path) -> None:
+async def test_an_object_that_holds_one_list_and_what_stands_beside_it_leads_to_the_list_by_any_name(
+    tmp_path: Path,
+) -> None:
     island = {"type": "object", "properties": {"code": {"type": "string"}}}
     within: dict[str, Any] = {"einträge": {"type": "array", "items": island}, "total": {"type": "integer"}}
     answer: dict[str, Any] = {"properties": {"antwort": {"type": "object", "properties": within}}}

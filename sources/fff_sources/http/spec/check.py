@@ -255,8 +255,9 @@ def _repair(data: Any, path: KeyPath, item: Any, model: type[Spec]) -> KeyPath:
     elif item["type"] in ("union_tag_invalid", "literal_error") and (close := _close_words(item)):
         here[last] = close[0]
         return ()
-    elif (misspelt := _misspelt_type(item)) and isinstance(here, dict | list):
-        here[last]["type"] = here[last].pop(misspelt)
+    elif (misspelt := _misspelt_type(item)) and isinstance(part := here[last], dict):
+        if misspelt in part:  # several tables may share their defaults
+            part["type"] = part.pop(misspelt)
         return ()
     elif "columns" in path[:-1] and isinstance(here, dict) and item["type"] == "value_error":
         here[last] = "string"  # whatever type was meant
