@@ -19,7 +19,7 @@ from fff.quals import Quals, common, implied
 from fff.structs import Struct, field, replace
 
 #: A moment is so many looks, so many seconds apart, at which nobody has come.
-_LOOKS, _LOOK_S = 3, 0.005
+_LOOKS, LOOK_S = 3, 0.005
 #: Seconds that are waited at most for one more, and for all of them.
 _PATIENCE_S, _MOST_S = 0.25, 2.0
 
@@ -68,8 +68,8 @@ class Gathering:
         return self._wider.get(id(statement), {}).get(name, quals)
 
 
-async def settled(count: Callable[[], int], enough: int | None = None) -> None:
-    """Wait until a count has not risen for a moment, or is enough.
+async def settled(count: Callable[[], int], enough: int | None = None, every: float = LOOK_S) -> None:
+    """Wait until a count has not risen for a moment, looked at every so many seconds, or is enough.
 
     A look that comes late begins the moment anew: this process was busy, perhaps with those who are to come.
     """
@@ -79,12 +79,12 @@ async def settled(count: Callable[[], int], enough: int | None = None) -> None:
     while looks < _LOOKS and looked < min(rose + _PATIENCE_S, began + _MOST_S):
         if enough is not None and before >= enough:
             break
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(every)
         last, looked = looked, now()
         if count() > before:
             rose, before, looks = looked, count(), 0
         else:
-            looks = looks + 1 if looked - last < 2 * _LOOK_S else 0
+            looks = looks + 1 if looked - last < 2 * LOOK_S else 0
 
 
 def _wider(table: Table, group: Sequence[Table]) -> Quals:

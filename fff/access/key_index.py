@@ -14,6 +14,9 @@ from fff.dataflow.arrays import EMPTY, Bools, Int64, numpy_mask
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.schema import ArrowType
 
+#: Rows that are compared one by one, as answers to one key are: a comparison of Arrow costs more.
+_FEW = 16
+
 
 class KeyNumbers:
     """A dense number for every distinct key, by which values are equal as the eddy takes them; -1 where one is NULL."""
@@ -59,6 +62,8 @@ def _plain(kind: ArrowType) -> bool:
 
 
 def _equal(arrays: Sequence[pa.Array], key: tuple[object, ...]) -> Bools:
+    if len(arrays[0]) <= _FEW:
+        return np.array([row == key for row in zip(*map(pa.Array.to_pylist, arrays), strict=True)], np.bool_)
     same = [pc.equal(array, pa.scalar(value, array.type)) for array, value in zip(arrays, key, strict=True)]
     every: Bools = np.logical_and.reduce([numpy_mask(mask) for mask in same])
     return every

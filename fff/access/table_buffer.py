@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 import pyarrow as pa
 
-from fff.access.gathering import settled
+from fff.access.gathering import LOOK_S, settled
 from fff.access.key_index import KeyIndex, rows_having, tells_keys
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
@@ -64,9 +64,8 @@ class TableBuffer:
         self._scans: dict[tuple[str, Budget | None], SharedPages] = {}  # by scan and by who pays
         # None: also what has ended.
         self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
-        self._filling: dict[
-            tuple[str, Key], tuple[SharedPages, list[Key]]
-        ] = {}  # batches with room, not yet sent
+        #: By lookup, by what their keys share and by who pays: batches with room, not yet sent.
+        self._filling: dict[tuple[str, Key, Budget | None], tuple[SharedPages, list[Key]]] = {}
         self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0
@@ -185,10 +184,10 @@ class TableBuffer:
     ) -> list[_Request]:
         """Ask the source for keys that nobody has asked for who draws on the same budget.
 
-        Several statements that read the table at once fill batches together, where no budget pays for them.
+        Those who read the table at once fill batches together: blocks of a statement, and statements for which no
+        budget pays.
         """
-        statements = {statement for statement, _ in self.users}
-        if len(keys) >= method.batch_size or meter.budget is not None or len(statements) < 2:
+        if len(keys) >= method.batch_size or len(self.users) < 2:
             pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
             told = Misgivings(meter, statement)
             return [_Request(self._reading(method, keys, meter.budget, pages, told), keys, keys)]
@@ -200,24 +199,29 @@ class TableBuffer:
 
     def _fill(self, method: LookupMethod, keys: Keys, meter: AccessMeter, told: Misgivings) -> _Request:
         """Add the first of the keys to a batch that has room."""
-        place = method.name, keys[0][: method.shared]
+        place = method.name, keys[0][: method.shared], meter.budget
         if place not in self._filling or not self._filling[place][0].readable:
             batch: list[Key] = []
             pages = self._filled(place, batch, method, meter)
-            self._filling[place] = self._reading(method, batch, None, pages, told), batch
+            self._filling[place] = self._reading(method, batch, meter.budget, pages, told), batch
         reading, batch = self._filling[place]
         mine = keys[: method.batch_size - len(batch)]
         batch += mine
-        self._lookups.setdefault((method.name, None), {}).update(dict.fromkeys(mine, reading))
+        self._lookups.setdefault((method.name, meter.budget), {}).update(dict.fromkeys(mine, reading))
         if len(batch) == method.batch_size:
             del self._filling[place]
         return _Request(reading, mine, batch)
 
     async def _filled(
-        self, place: tuple[str, Key], batch: list[Key], method: LookupMethod, meter: AccessMeter
+        self,
+        place: tuple[str, Key, Budget | None],
+        batch: list[Key],
+        method: LookupMethod,
+        meter: AccessMeter,
     ) -> AsyncGenerator[Page]:
-        """The answer to a batch, once nobody adds to it any more."""
-        await settled(lambda: len(batch), method.batch_size)
+        """The answer to a batch, once nobody adds to it any more; blocks of one statement come without a pause."""
+        alone = meter.budget is not None or len({statement for statement, _ in self.users}) < 2
+        await settled(lambda: len(batch), method.batch_size, 0.0 if alone else LOOK_S)
         if self._filling.get(place, (None, []))[1] is batch:
             del self._filling[place]
         pages = self.adapter.lookup(self.table, method, self.columns, batch, meter=meter)

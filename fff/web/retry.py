@@ -69,7 +69,8 @@ def is_throttle(
 
 def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     """Seconds asked for by Retry-After, given as seconds or as a date; None without a usable one."""
-    return until(headers.get("retry-after", ""), server_time(headers, wall))
+    text = headers.get("retry-after")  # of few answers: the date of the others need not be read
+    return until(text, server_time(headers, wall)) if text else None
 
 
 def backoff(attempt: int, policy: HostPolicy, rng: random.Random) -> float:

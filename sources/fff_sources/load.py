@@ -8,6 +8,7 @@ import functools
 import importlib
 import importlib.metadata
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -145,7 +146,13 @@ def bundled_names() -> frozenset[str]:
 
 def known_types() -> list[str]:
     """The values `type:` may have."""
-    return sorted({*_BUILT_IN, *(entry.name for entry in importlib.metadata.entry_points(group=_GROUP))})
+    return sorted({*_BUILT_IN, *(entry.name for entry in _installed(tuple(sys.path)))})
+
+
+@functools.cache
+def _installed(_path: tuple[str, ...]) -> Sequence[importlib.metadata.EntryPoint]:
+    """The adapters of all packages on Python's path: to look takes milliseconds, and each source of a spec wants one."""
+    return tuple(importlib.metadata.entry_points(group=_GROUP))
 
 
 def _documents(
@@ -280,7 +287,7 @@ def _factory(context: SourceContext) -> AdapterFactory:
     """The adapter a source's `type:` names."""
     raw = context.document.data["sources"][context.name]
     kind: Any = raw.get("type", "rest") if isinstance(raw, dict) else "rest"
-    for entry in importlib.metadata.entry_points(group=_GROUP):
+    for entry in _installed(tuple(sys.path)):
         if entry.name == kind:
             return cast("AdapterFactory", entry.load())
     if kind in _BUILT_IN:

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -602,6 +603,13 @@ def test_help_and_version_load_nothing_heavy():
     assert "--on-source-error" in done.stdout
     heavy = {"pyarrow", "numpy", "rich", "pyspark", "sqlglot", "aiohttp", "asyncio"}
     assert heavy & set(done.stderr.split()) == set()
+
+
+def test_a_query_that_names_no_file_loads_nothing_that_reads_files():
+    code = "import sys; from fff_cli.app import run; run(['query', 'SELECT 1 AS x']); print(*sys.modules, file=sys.stderr)"
+    run = partial(subprocess.run, capture_output=True, text=True, env=environment(), timeout=60, check=True)
+    done = run([sys.executable, "-c", code])
+    assert {"fff_sources.files.source", "fff_sources.files.spec"} & set(done.stderr.split()) == set()
 
 
 def test_a_bare_command_shows_help_and_is_a_usage_error():

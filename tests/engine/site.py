@@ -58,7 +58,7 @@ class Site:
             return web.json_response({"error": "no"}, status=fault)
         if kind == "get":
             column = names.index(key[0])
-            rows = [row for row in rows if str(row[column]) == key[1]]
+            rows = [row for row in rows if str(row[column]) in key[1].split(",")]
             return web.json_response([dict(zip(names, row, strict=True)) for row in rows])
         part = rows[offset : offset + self.page]
         items = [dict(zip(names, row, strict=True)) for row in part]

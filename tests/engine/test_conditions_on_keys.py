@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fff.sql import prepare
-from fff.sql.planner import block
+from fff.sql.planner import access_paths, block
 from tests.engine.duck import over_duck
 from tests.engine.joins import oracle, random_site
 from tests.engine.site import Site, access, federated, run
@@ -18,6 +18,7 @@ from tests.web.serving import Serve
 
 R = [(number, number % 20) for number in range(60)]
 S = [(key, key % 3) for key in range(20)]
+MANY = ", ".join(map(str, range(15, 40)))
 #: Statements, and how many of the 20 keys they ask for.
 ASKED = {
     "SELECT r.a FROM web.r JOIN web.s ON s.a = r.b WHERE s.a < 5": 5,
@@ -32,18 +33,27 @@ ASKED = {
     "SELECT r.a, s.b FROM web.r LEFT JOIN web.s ON s.a = r.b WHERE s.a < 5 OR s.a IS NULL": 20,
     "SELECT r.a FROM web.r WHERE b IN (SELECT a FROM web.s WHERE a < 5)": 5,
     "SELECT r.a FROM web.r WHERE NOT EXISTS (SELECT 1 FROM web.s WHERE s.a = r.b AND s.a < 5)": 5,
+    # Constants that are many wait for what the other table has, those that are few do not.
+    f"SELECT r.a FROM web.r JOIN web.s ON s.a = r.b WHERE s.a IN ({MANY})": 5,
+    f"SELECT r.a FROM web.r, web.s WHERE s.a = r.b AND r.b IN ({MANY}) AND s.b < 2": 5,
+    "SELECT r.a FROM web.r JOIN web.s ON s.a = r.b WHERE s.a BETWEEN 15 AND 39": 5,
+    f"SELECT s.a FROM web.s, (VALUES (17), (18), (50)) v (k) WHERE a IN ({MANY}) AND a = k": 2,
+    "SELECT r.a FROM web.r JOIN web.s ON s.a = r.b WHERE s.a IN (19, 30, 31)": 3,
+    f"SELECT s.a FROM web.s LEFT JOIN web.r ON s.a = r.b WHERE s.a IN ({MANY})": 25,
 }
 
 
+@pytest.mark.parametrize("prefer", ["fast", "balanced", "cheap"])
 @pytest.mark.parametrize("sql", ASKED)
 async def test_only_keys_that_the_condition_takes_are_asked_for(
-    serve: Serve, tmp_path: Path, sql: str
+    serve: Serve, tmp_path: Path, sql: str, prefer: str
 ) -> None:
     site = Site({"r": (("a", "b"), R), "s": (("a", "b"), S)}, page=60)
     kinds = {"a": "int", "b": "int"}
     tables = {"r": access("r", kinds), "s": access("s", kinds, scan=False, lookups=["a"])}
     async with federated(serve, site, tmp_path, tables) as (federation, _):
-        found, execution = await run(federation, sql)
+        over_duck(federation)
+        found, execution = await run(federation, sql, prefer=prefer)
     assert execution.outcome.complete
     assert found == oracle(site, sql)
     assert len(site.keys) == ASKED[sql]
@@ -81,6 +91,8 @@ async def test_the_rows_are_the_same_without_it(
     }
     texts = {name: f"({rng.choice(CONDITIONS)})".format(f"{name}.a", f"{name}.b") for name in "rst"}
     sql = shape.format(**texts)
+    # Whether constants wait for what other tables have.
+    monkeypatch.setattr(access_paths, "FEW_REQUESTS", rng.choice([0, 5]))
     asked = []
     for rule in (True, False):
         if not rule:

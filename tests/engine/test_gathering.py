@@ -153,6 +153,21 @@ def test_statements_fill_batches_of_three_together() -> None:
     assert set(made.source.keys.values()) == {1}
 
 
+@pytest.mark.parametrize("requests", [None, 2])
+def test_blocks_of_a_statement_fill_batches_of_three_together_and_take_no_time(requests: int | None) -> None:
+    budget = Budget.of(requests, None)
+
+    async def main(made: World) -> None:
+        lease = made.lease(*["ab"] * 7)
+        rows = await asyncio.gather(*(made.ask(lease, block, block % 6, budget=budget) for block in range(7)))
+        assert rows == [of(block % 6) for block in range(7)]
+        assert asyncio.get_running_loop().time() == 0
+
+    made = world(main)
+    assert len(made.source.asked) == 2
+    assert set(made.source.keys.values()) == {1}
+
+
 def test_who_leaves_a_batch_takes_no_key_of_others_along() -> None:
     async def main(made: World) -> None:
         leases = [made.lease("ab") for _ in range(3)]

@@ -486,6 +486,20 @@ async def test_a_self_union_reads_each_page_and_key_once(serve: Serve, tmp_path:
     assert len(served.asked) == 13
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+async def test_keys_of_several_blocks_travel_in_one_request(
+    serve: Serve, tmp_path: Path, policy: str
+) -> None:
+    tables, site = {"s": access("s", INTS, scan=False, lookups=["a"])}, two()
+    tables["s"]["lookups"][0]["batch"] = {"size": 4, "separator": ","}
+    sql = " UNION ALL ".join(f"SELECT a, b FROM web.s WHERE a = {k}" for k in (2, 4, 6, 1, 3, 5))
+    async with federated(serve, site, tmp_path, tables) as (federation, _):
+        rows, execution = await run(federation, sql, policy=policy)
+    assert rows == oracle(site, sql)
+    assert execution.outcome.complete
+    assert site.keys == {("s", "a", "2,4,6,1"): 1, ("s", "a", "3,5"): 1}
+
+
 async def test_a_limit_in_one_block_leaves_the_other_its_pages(serve: Serve, tmp_path: Path) -> None:
     site = two()
     sql = "(SELECT a FROM web.r LIMIT 3) UNION ALL SELECT b FROM web.r"

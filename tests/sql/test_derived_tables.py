@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,9 @@ from random_derived import Writer
 from fff.errors import QueryError
 from fff.spark.session import SparkEngine
 from fff.sql import prepare
+from fff.sql.analysis import rewritten
 from fff.sql.analysis.rewritten import Rewritten
+from fff.sql.binder.build_scopes import read_queries
 from fff.sql.nested.derived_tables import merged
 from fff.sql.syntax.source_map import Edited
 
@@ -31,7 +34,7 @@ MERGED = {
     "SELECT i FROM (SELECT r.i FROM r JOIN u ON r.i = u.i) LIMIT 1":
         "SELECT `r #2`.i AS i FROM w.r AS `r #2` JOIN w.u AS `u #2` ON `r #2`.i = `u #2`.i LIMIT 1",
     "WITH x AS (SELECT i, s FROM r), y AS (SELECT i FROM x WHERE s = 'a') SELECT p.i FROM y p JOIN y q USING (i)":
-        "SELECT p.i AS i FROM w.r AS p JOIN w.r AS q USING (i) WHERE (q.s = 'a') AND ( (p.s = 'a'))",
+        "SELECT p.i AS i FROM w.r AS p JOIN w.r AS q USING (i) WHERE (p.s = 'a') AND (q.s = 'a')",
     "WITH r AS (SELECT i FROM w.r WHERE i > 0) SELECT i FROM r": "SELECT r.i AS i FROM w.r AS r WHERE (r.i > 0)",
     "SELECT q.s FROM u LEFT JOIN (SELECT i, s FROM r WHERE b OR l > 0) q ON q.i = u.i AND q.s > u.s WHERE q.i IS NULL":
         "SELECT q.s AS s FROM u LEFT JOIN w.r AS q ON (q.b OR q.l > 0) AND ( q.i = u.i AND q.s > u.s) WHERE q.i IS NULL",
@@ -151,6 +154,26 @@ def test_one_select_for_both(sql: str) -> None:
     assert text is not None
     assert text.sql == MERGED[sql]
     assert prepare(sql, CATALOG).upper is None
+
+
+def test_queries_of_one_from_are_merged_without_reading_the_text_again_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = []
+
+    def counted(*arguments: Any) -> Any:
+        read.append(arguments)
+        return read_queries(*arguments)
+
+    monkeypatch.setattr(rewritten, "read_queries", counted)
+    for count in (2, 12):
+        entries = ", ".join(
+            f"(SELECT i AS x, s AS y FROM r WHERE l > {n}) AS q{n} (a, b)" for n in range(count)
+        )
+        text = merged(Rewritten(Edited.of(f"SELECT q0.a FROM {entries} WHERE q0.b = q1.b"), CATALOG, {}))
+        assert text is not None
+        assert text.sql.count("SELECT") == 1
+    assert len(read) == 4, "before and after, whatever their number"
 
 
 @pytest.mark.parametrize("sql", APART)

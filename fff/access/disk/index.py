@@ -132,6 +132,7 @@ class DiskIndex:
                 path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
             )
         self._db.text_factory = _text
+        self._keysets: dict[bytes, tuple[int, list[KeptKeys]]] = {}
         try:
             with _sqlite_errors():
                 self._open()
@@ -158,6 +159,7 @@ class DiskIndex:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside, or nothing."""
+        self._keysets.clear()
         with _sqlite_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -193,12 +195,18 @@ class DiskIndex:
         ]
 
     def keysets(self, shape: bytes) -> list[KeptKeys]:
-        """What a table has been looked up by."""
+        """What a table has been looked up by. Asked with every key: read again where something has been written since."""
         with _sqlite_errors():
+            (version,) = self._db.execute("PRAGMA data_version").fetchone()  # of what others have written
+            known = self._keysets.get(shape)
+            if known is not None and known[0] == version:
+                return known[1]
             stored = self._db.execute(
                 "SELECT id, CAST(keys AS TEXT), CAST(columns AS TEXT) FROM keyset WHERE shape = ?", (shape,)
             ).fetchall()
-        return [KeptKeys(number, _names(keys), _names(columns)) for number, keys, columns in stored]
+        found = [KeptKeys(number, _names(keys), _names(columns)) for number, keys, columns in stored]
+        self._keysets[shape] = version, found
+        return found
 
     def answers(self, keyset: int, keys: Sequence[bytes], since: float, until: float) -> list[KeptAnswer]:
         """The answers to those of the keys that were given in that time."""

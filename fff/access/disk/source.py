@@ -311,7 +311,8 @@ class CachedSource:
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `Prompt` says: where all or nothing of it is on disk."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
-        together = self._groups(method, self._columns(needed))
+        asked = self._columns(needed)
+        together = self._groups(method, asked)
         if (
             self._prompt is None
             or together is not None
@@ -324,13 +325,14 @@ class CachedSource:
                 return (), self.lookup(table, method, columns, keys, meter=meter)
             meter.cached += len(known)
             return [Page(pa.concat_batches([rows.select(list(columns)) for rows in known.values()]))], None
-        asked = self._columns(needed)
         began = self._store.now(), _doubtful(meter)
         pages, rest = await self._prompt.answer(table, method, asked, keys, meter=meter)
         some = self._brought(method.keys, asked, keys, pages, rest, began=began, meter=meter)
         if rest is None:  # no page is waited for
             pages = [page async for page in some]
-            return [replace(page, rows=page.rows.select(list(columns))) for page in pages], None
+            if asked != tuple(columns):
+                pages = [replace(page, rows=page.rows.select(list(columns))) for page in pages]
+            return pages, None
         return (), _selected(some, columns)
 
     def _groups(self, method: LookupMethod, columns: tuple[str, ...]) -> Together | None:

@@ -10,8 +10,9 @@ is evaluated twice that may differ, and nothing is counted, ordered or numbered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
 
 from fff.errors import QueryError, Span
 from fff.sql.analysis.rewritten import Rewritten
@@ -47,6 +48,8 @@ _MOST = 40
 _INTS = range(-(2**31), 2**31)
 
 T = TypeVar("T")
+#: Of entries of FROM: the names of their columns, and what they are in the SELECT around them.
+_Values: TypeAlias = Mapping[Source, Sequence[tuple[str, str | None]]]
 
 
 class KeptApartError(Exception):
@@ -61,23 +64,35 @@ def merged(text: Rewritten) -> Rewritten | None:
         tree = text.tree
         if any(filled(branch.node) - _OUTER for branch in tree.root.branches):
             return None  # it stays Spark's
-        step = next(_steps(tree), None)
-        if step is None:
+        sources, edits = _step(tree)
+        if not sources:
             return _without_with(tree, text, names) if text.sql != before else None
-        source, edits = step
-        names |= {source.node.name.lower()} if isinstance(source.node, exp.Table) else set()
+        names |= {one.node.name.lower() for one in sources if isinstance(one.node, exp.Table)}
         text = text.edited(edits)
     return None
 
 
-def _steps(tree: QueryTree) -> Iterator[tuple[Source, list[Edit]]]:
+def _step(tree: QueryTree) -> tuple[Sequence[Source], list[Edit]]:
+    """What is merged before the text is read again: several entries of one FROM, where none has to do with another."""
     for scope in tree.scopes:
+        group: list[_Merge] = []
         for source in scope.sources:
-            if source.query is not None:
-                try:
-                    yield source, list(_Merge.of(tree, scope, source).edits())
-                except (KeptApartError, LeftToSparkError, QueryError):
-                    continue
+            if source.query is not None and (not group or group[0].is_by_itself):
+                with suppress(KeptApartError, LeftToSparkError, QueryError):
+                    merge = _Merge.of(tree, scope, source)
+                    edits = _edits([merge])  # which what is merged beside it changes nothing of
+                    if not group or merge.is_by_itself:
+                        group.append(merge)
+        if group:
+            return [one.source for one in group], edits if len(group) == 1 else _edits(group)
+    return [], []
+
+
+def _edits(merges: Sequence[_Merge]) -> list[Edit]:
+    """What makes one SELECT of one and those in its FROM. Raises KeptApartError, LeftToSparkError, QueryError."""
+    edits = [edit for merge in merges for edit in merge.placed()]
+    edits += merges[0].chosen([one for merge in merges if (one := merge.condition()) is not None])
+    return [*edits, *merges[0].named({merge.source: merge.values for merge in merges})]
 
 
 def _without_with(tree: QueryTree, text: Rewritten, names: set[str]) -> Rewritten | None:
@@ -190,17 +205,37 @@ class _Merge(Struct, frozen=True):
         must(len(theirs) == len(named) < 2)
         must(not named or (named[0] or "").lower() == qualified(self.aliases[theirs[0]], name).lower())
 
-    def edits(self) -> Iterator[Edit]:
-        """What makes one SELECT of the two. Raises as `of` does."""
-        sql, where = self.tree.statement.sql, self.own.clause("where")
+    @property
+    def is_by_itself(self) -> bool:
+        """Whether it is one table under the same alias, that names no other: others of its FROM may be merged beside it."""
+        return self.inner.outer is None and list(self.aliases.values()) == [self.source.alias]
+
+    def placed(self) -> Iterator[Edit]:
+        """Its FROM in its place, and what chooses rows of a right side in the condition of the join. Raises as `of` does."""
         place, _ = _there(self.own.from_text), _there(self.text.from_text)
-        yield edit(_place(self.tree.statement, self.source, self.inner), applied(sql, place, self.changes))
-        if where is not None and self.own.where_token is not None:
-            condition = applied(sql, Span(self.own.where_token.end, where.end), self.changes).strip()
-            right = self.source.nullable or self.source.hidden
-            yield self._matching(condition) if right else self._condition(condition)
-        yield from self._names()
-        yield from self._items()
+        inner = applied(self.tree.statement.sql, place, self.changes)
+        yield edit(_place(self.tree.statement, self.source, self.inner), inner)
+        condition = self._where()
+        if condition is not None and self._is_right:
+            yield self._matching(condition)
+
+    def condition(self) -> str | None:
+        """What chooses its rows, where that is as good in the WHERE of the SELECT around it."""
+        return None if self._is_right else self._where()
+
+    @property
+    def _is_right(self) -> bool:
+        return self.source.nullable or self.source.hidden
+
+    def _where(self) -> str | None:
+        where, token = self.own.clause("where"), self.own.where_token
+        if where is None or token is None:
+            return None
+        return applied(self.tree.statement.sql, Span(token.end, where.end), self.changes).strip()
+
+    def named(self, values: _Values) -> list[Edit]:
+        """The outer SELECT's names and its select list. Raises as `of` does."""
+        return [*self._names(values), *self._items(values)]
 
     def _matching(self, condition: str) -> Edit:
         """The inner WHERE in the condition of the join, of which it is the right side."""
@@ -212,15 +247,19 @@ class _Merge(Struct, frozen=True):
         place = Span(word.end + 1, on.end)
         return Edit(place, (f" ({condition}) AND (", place, ")"))
 
-    def _condition(self, condition: str) -> Edit:
-        """The inner WHERE in front of the outer one's condition."""
+    def chosen(self, conditions: Sequence[str]) -> Iterator[Edit]:
+        """Inner WHEREs in front of the outer one's condition."""
         token, around = self.text.where_token, self.text.clause("where")
+        if not conditions:
+            return
         if token is None or around is None:
             end = self.text.source_end
-            return edit(Span(end, end), f" WHERE ({condition})")
-        return Edit(Span(token.end, around.end), (f" ({condition}) AND (", Span(token.end, around.end), ")"))
+            yield edit(Span(end, end), f" WHERE {' AND '.join(f'({one})' for one in conditions)}")
+            return
+        place = Span(token.end, around.end)
+        yield Edit(place, ("".join(f" ({one}) AND" for one in conditions) + " (", place, ")"))
 
-    def _names(self) -> Iterator[Edit]:
+    def _names(self, values: _Values) -> Iterator[Edit]:
         """Every name of a column of the outer SELECT's sources, qualified."""
         visible = {name.lower() for one in self.inner.sources for name in one.names or ()}
         for scope in self.tree.scopes:
@@ -240,7 +279,7 @@ class _Merge(Struct, frozen=True):
                     must(again < 2 and not resolved.others)  # of two columns of a name, Spark says which
                     named = self._named(resolved.source)
                     must(all(_means(one, node, scope, self.scope) for one in named))
-                    yield edit(_span(parts, resolved), self._value(resolved.source, resolved.index))
+                    yield edit(_span(parts, resolved), _value(values, resolved.source, resolved.index))
                 elif not _is_within(resolved.source.scope, self.scope):
                     must(parts[0].name.lower() not in visible or not _is_within(scope, self.scope))
 
@@ -252,31 +291,30 @@ class _Merge(Struct, frozen=True):
         left = {one.source.alias for one in found if isinstance(one, Found)} if self.inner.outer else set()
         return [*self.aliases.values(), *left]
 
-    def _value(self, source: Source, index: int) -> str:
-        return (
-            _there(self.values[index][1])
-            if source is self.source
-            else qualified(source.alias, _there(source.names)[index])
-        )
-
-    def _items(self) -> Iterator[Edit]:
+    def _items(self, values: _Values) -> Iterator[Edit]:
         """The outer select list: the columns of stars, and for every other entry the name that it had."""
         stars = len(self.scope.stars)
         for node, span in self.text.items:
             bare = node.this if isinstance(node, exp.Column) else node
             if isinstance(bare, exp.Star):
                 stars -= 1
-                yield edit(span, ", ".join(self._starred(node)))
+                yield edit(span, ", ".join(self._starred(node, values)))
             elif not (isinstance(node, exp.Alias | exp.Aliases) or makes_rows(node)):  # which have names
                 yield titled(self.tree.statement, self.scope, node, span)
         must(not stars)  # count(*) and the like
 
-    def _starred(self, star: Node) -> Iterator[str]:
+    def _starred(self, star: Node, values: _Values) -> Iterator[str]:
         columns = star_columns(self.scope, star)
         must(columns)
         for source, index in _there(columns):
-            name = self.values[index][0] if source is self.source else _there(source.names)[index]
-            yield f"{self._value(source, index)} AS {quote(name)}"
+            name = values[source][index][0] if source in values else _there(source.names)[index]
+            yield f"{_value(values, source, index)} AS {quote(name)}"
+
+
+def _value(values: _Values, source: Source, index: int) -> str:
+    if source in values:
+        return _there(values[source][index][1])
+    return qualified(source.alias, _there(source.names)[index])
 
 
 def titled(statement: Statement, scope: SelectScope, item: Node, span: Span) -> Edit:

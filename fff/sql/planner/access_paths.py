@@ -123,6 +123,18 @@ class Binder(Struct, frozen=True, dict=True):
                 best = SeedChoice(method, keys)
         return best
 
+    def brought(self, relation: Relation, seed: SeedChoice, read: set[int]) -> bool:
+        """Whether these aliases have every key of a seed that may be in a result, in columns of which it is said as well."""
+        several = [name for name in seed.method.keys if len(self.values(relation, name) or ()) != 1]
+        scope = self.block.scope
+        return all(
+            any(
+                one.alias in read and scope.field(one).type == scope.field(key).type
+                for one in self.through(relation, name)
+            )
+            for name, key in ((name, self.column(relation, name)) for name in several)
+        )
+
     def _keys(
         self, columns: Sequence[Column], known: Sequence[tuple[object, ...]]
     ) -> tuple[tuple[object, ...], ...] | None:
@@ -212,6 +224,7 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
         for relation in group:
             seed = seeds[relation.ordinal] if seeded or not scans[-1] else None
             aliases[relation.ordinal] = AliasAccess(bool(scans[-1]) or seed is not None, seed)
+    aliases |= dict.fromkeys(_patient(binder, aliases), AliasAccess(active=False, seed=None))
     active = [relation.ordinal for relation in relations if aliases[relation.ordinal].active]
     order = _reach(binder, active)
     if len(order) < len(relations):
@@ -219,11 +232,7 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
         error = _infeasible(binder, waiting, conjuncts)
         error.unreached = tuple(one.ordinal for one in waiting)
         raise error
-    joined = {
-        relation.ordinal: () if aliases[relation.ordinal].seed else _joined(binder, relation, active)
-        for group in groups
-        for relation in group
-    }
+    joined = _all_joined(binder, aliases)
     tables = []
     for group, used in zip(groups, scans, strict=True):
         wanted = {method.name for relation in group for method in joined[relation.ordinal]}
@@ -239,6 +248,30 @@ def plan_access(binder: Binder, conjuncts: Sequence[Conjunct]) -> Access:
         tuple(joined[relation.ordinal] for relation in relations),
         tuple(order),
     )
+
+
+def _patient(binder: Binder, aliases: Mapping[int, AliasAccess]) -> set[int]:
+    """Those whose constants, which are many, are asked for only as far as rows have them that are read in any case."""
+    many = [
+        (relation, seed)
+        for relation in binder.block.scope.relations
+        if (seed := aliases[relation.ordinal].seed) is not None
+        and _requests_for([seed]) > FEW_REQUESTS
+        and not binder.table(relation).usable_scans
+    ]
+    joined = _all_joined(binder, aliases) if many else {}
+    read = {one for one, lookups in joined.items() if aliases[one].active and not lookups}
+    read -= {relation.ordinal for relation, _ in many} | binder.block.right.keys()
+    return {relation.ordinal for relation, seed in many if binder.brought(relation, seed, read)}
+
+
+def _all_joined(binder: Binder, aliases: Mapping[int, AliasAccess]) -> dict[int, tuple[LookupMethod, ...]]:
+    """By alias: the lookups that others bind, where no constants bring its rows."""
+    active = [ordinal for ordinal, access in sorted(aliases.items()) if access.active]
+    return {
+        relation.ordinal: () if aliases[relation.ordinal].seed else _joined(binder, relation, active)
+        for relation in binder.block.scope.relations
+    }
 
 
 def _reach(binder: Binder, start: Sequence[int], without: int | None = None) -> list[int]:
@@ -279,13 +312,9 @@ def _infeasible(
     if not options and table.scans and any({*key.operators} - {"=", "in"} for key in demanded):
         return _untold(binder, relation)
     if not options:
-        reason = (
-            "declares no scan"
-            if not table.lookups
-            else "declares no lookup with every key column it requires"
-        )
+        lacking = "lookup with every key column it requires" if table.lookups else "scan"
         return InfeasibleQuery(
-            f"{table.full_name} cannot be read: its source {reason}",
+            f"{table.full_name} cannot be read: its source declares no {lacking}",
             sql=sql,
             span=relation.span,
             hint="add a scan or a lookup to its source spec",
@@ -326,7 +355,11 @@ def _untold(binder: Binder, relation: Relation) -> InfeasibleQuery:
 
 def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
     """For each lookup, the key columns that neither constants nor reachable aliases bind."""
-    reachable = {one.ordinal for one in binder.block.scope.relations if _reachable(binder, one)}
+    reachable = {
+        one.ordinal
+        for one in binder.block.scope.relations
+        if binder.table(one).usable_scans or binder.seed(one) is not None
+    }
     unbound = []
     for method in binder.table(relation).usable_lookups:
         missing = tuple(
@@ -337,10 +370,6 @@ def _unbound(binder: Binder, relation: Relation) -> list[tuple[str, ...]]:
         )
         unbound.append(missing or method.keys)
     return unbound
-
-
-def _reachable(binder: Binder, relation: Relation) -> bool:
-    return bool(binder.table(relation).usable_scans) or binder.seed(relation) is not None
 
 
 def _hint(

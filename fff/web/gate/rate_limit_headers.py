@@ -182,6 +182,7 @@ def number(text: str) -> float | None:
     return value if 0 <= value < float("inf") else None
 
 
+@lru_cache(maxsize=64)  # answers of one second have the same date
 def moment(text: str) -> float | None:
     """Seconds since the epoch of an HTTP date, which is in GMT where it names no zone; None for anything else."""
     if not text:

@@ -14,6 +14,17 @@ The words are explained in docs/glossary.md.
 
 from __future__ import annotations
 
-from fff_sources.files.source import FilesSource
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fff_sources.files.source import FilesSource
 
 __all__ = ["FilesSource"]
+
+
+def __getattr__(name: str) -> object:
+    if name != "FilesSource":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from fff_sources.files import source  # noqa: PLC0415 - few statements read files, all load what names them
+
+    return source.FilesSource

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, SourceError
@@ -28,8 +29,9 @@ from fff_sources.files.local import (
     format_of_name,
     header_line,
 )
-from fff_sources.files.source import FilesSource
-from fff_sources.files.spec import FilesSpec, FileTable
+
+if TYPE_CHECKING:
+    from fff_sources.files.source import FilesSource
 
 #: The source of files that are named without a format.
 FILES = "local"
@@ -143,6 +145,9 @@ class NamedFiles:
         self._by_columns[name, source.tables[0].columns] = source
 
     def _source(self, name: str) -> FilesSource:
+        from fff_sources.files.source import FilesSource  # noqa: PLC0415 - few statements name a file
+        from fff_sources.files.spec import FilesSpec, FileTable  # noqa: PLC0415 - as above
+
         place = self._places[name]
         files = expanded(place, self._cwd)
         form = self.name if self.name != FILES else self._one_format(name, files)
