@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.catalog import Keys
-from fff.dataflow.arrays import EMPTY, Bools, Int64, numpy_mask
+from fff.dataflow.arrays import EMPTY, Bools, Int64, distinct, numpy_mask
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.schema import ArrowType
 
@@ -98,7 +98,7 @@ class KeyIndex:
 
     def rows_of(self, keys: Keys, columns: Sequence[str]) -> list[pa.RecordBatch]:
         """Every row that has one of the keys, under the named columns."""
-        numbers = np.unique(self._numbers.number_keys(keys))
+        numbers = distinct(self._numbers.number_keys(keys))
         starts = np.searchsorted(self._sorted, numbers, "left")
         ends = np.searchsorted(self._sorted, numbers, "right")
         places = [self._order[start:end] for start, end in zip(starts, ends, strict=True)]

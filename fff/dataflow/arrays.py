@@ -258,6 +258,13 @@ def ranks(values: Int64) -> Int64:
     return result
 
 
+def distinct(values: Int64) -> Int64:
+    """Each of the values once, in order: what `np.unique` gives, which loads masked arrays when it is first asked, for 10 ms."""
+    ordered = np.sort(values)
+    each: Int64 = ordered[np.diff(ordered, prepend=ordered[:1] - 1) != 0]
+    return each
+
+
 def numpy_mask(mask: pa.Array) -> Bools:
     """A Boolean Arrow array as NumPy, NULL counting as false."""
     if mask.null_count:

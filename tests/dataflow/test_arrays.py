@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fff.dataflow import arrays
-from fff.dataflow.arrays import ArrowColumn, Growable, numpy_mask, ranks
+from fff.dataflow.arrays import ArrowColumn, Growable, distinct, numpy_mask, ranks
 from tests.dataflow.blocks import quick
 
 
@@ -134,3 +134,9 @@ def test_unknown_is_not_true(values: list[bool | None]) -> None:
     mask = numpy_mask(pa.array(values, pa.bool_()))
     assert mask.dtype == np.bool_
     assert mask.tolist() == [value is True for value in values]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    array = np.array(values, np.int64)
+    assert distinct(array).tolist() == np.unique(array).tolist()

@@ -6,16 +6,17 @@ import itertools
 
 import pytest
 
-from tests.experiments.audit_worlds import CONDITIONS, ORDERS, audited, draw, static
+from fff_experiments.regret.engine import KINDS, draw, static
+from tests.experiments.audit_worlds import CONDITIONS, audited
 from tests.sampling import every
 
 RUNS, ROWS = 20, 200
 
 
-@pytest.mark.parametrize("condition", every(3, CONDITIONS))
-def test_static_orders_cost_what_they_are_said_to(condition) -> None:
-    world = draw(condition, 40, 7)
-    order = ORDERS[3]
+@pytest.mark.parametrize("kind", every(3, KINDS))
+def test_static_orders_cost_what_they_are_said_to(kind) -> None:
+    world = draw(kind, 40, 7)
+    order = world.orders[3]
     assert world.fixed(order, 1) == pytest.approx(world.cost(world.run(static(order), 1)))
 
 
@@ -36,10 +37,10 @@ def test_the_interval_holds_the_true_regret(condition) -> None:
     assert sum(one.tied for one in found) >= 0.85 * RUNS
 
 
-def test_conditions_are_drawn_apart() -> None:
-    for first, second in itertools.pairwise(CONDITIONS):
+def test_kinds_are_drawn_apart() -> None:
+    for first, second in itertools.pairwise(KINDS):
         one, other = draw(first, 50, 3), draw(second, 50, 3)
-        assert one.condition != other.condition
+        assert one.kind != other.kind
         assert one.tables != other.tables
 
 

@@ -8,7 +8,7 @@ from fff.dataflow.plan.moves import ScanPace, ScanRace
 from fff.dataflow.plan.plan import BlockPlan, ScanPlan
 from fff.options import Preference
 from fff.policies.adaptive.policy import Adaptive
-from fff.policies.adaptive.rival_scans import FORGOTTEN, TRIALS
+from fff.policies.adaptive.rival_scans import FORGOTTEN, SURE, TRIALS
 from fff.structs import replace
 from tests.dataflow.blocks import block, table
 
@@ -153,6 +153,28 @@ def test_a_lucky_page_is_not_a_faster_mirror() -> None:
     assert policy.race(race(read(10, 1.0), read(1, 0.3, since=1))) == {0: MOST, 1: 1}
     assert policy.race(race(read(11, 1.0), read(2, 1.0, since=1)))[0] == MOST
     assert policy.race(race(read(11, 1.0), read(2, 0.3, since=1))) == {1: MOST}
+
+
+def test_a_mirror_that_looks_much_faster_is_asked_until_that_is_sure() -> None:
+    """Not a twentieth of the pages later: meanwhile the slow one reads on, and a change costs more. A change takes more than it
+    costs even if what is not known is against it, so the fourth page decides here."""
+    policy = Adaptive(mirrors(0, 1))
+    slowed = replace(read(47, 0.86), mean_s=0.23)
+    for pages in (2, 3):
+        there = replace(read(pages, 0.37, since=1), late=pages)
+        assert policy.race(race(slowed, there, total=2000, elapsed=10.9)) == {0: MOST, 1: 1}, pages
+    sure = replace(read(SURE, 0.37, since=1), late=SURE)
+    assert policy.race(race(slowed, sure, total=2000, elapsed=10.9)) == {1: MOST}
+
+
+def test_however_well_it_looks_few_pages_are_asked_for_to_be_sure() -> None:
+    policy, asked = Adaptive(mirrors(0, 1)), 0
+    for pages in range(10, 100):
+        there = read(2, 0.55, since=1)
+        said = policy.race(race(read(pages, 1.0), there, total=100_000, elapsed=1e6))
+        asked += said.get(1, 0)
+        assert said[0] == MOST
+    assert 0 < asked <= 3 + 2 * TRIALS * 102
 
 
 def test_trials_are_a_share_of_the_pages() -> None:

@@ -1,9 +1,10 @@
-"""G1 to G12: what policies spend above a clairvoyant.
+"""G1 to G13: what policies spend above a clairvoyant.
 
 In: a trial.
 Out: findings.
 
     clock     G12: two lookups on one host, and two functions with ceilings of their own
+    engine    G13: the default on the real engine, in worlds of many kinds
     filters   G1 to G3: what the default policy spends above a clairvoyant, knowing nothing at the start.
     hosts     G11: lookups that share what holds them back, and lookups that do not
     memory    G9: what the memory of a past run is worth to the default policy

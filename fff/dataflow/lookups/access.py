@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.arrays import Bools, Growable, Int8, Int64
+from fff.dataflow.arrays import Bools, Growable, Int8, Int64, distinct
 from fff.dataflow.lookups.latency import PageTimes
 from fff.dataflow.plan.extents import Extent
 from fff.dataflow.plan.plan import LookupPlan, ScanPlan
@@ -183,7 +183,7 @@ class LookupModule:
         fresh = keys[self.states(keys) < KeyState.PENDING]
         if not len(fresh):
             return 0
-        fresh = np.unique(fresh)
+        fresh = distinct(fresh)
         self._status.view[fresh] = KeyState.PENDING
         self.queued_keys += len(fresh)
         if urgent:
@@ -198,7 +198,7 @@ class LookupModule:
         """Raise those of the keys that are pending (P35)."""
         pending = keys[self.states(keys) == KeyState.PENDING]
         if len(pending):
-            raised = [key for key in np.unique(pending).tolist() if key not in self._urgent]
+            raised = [key for key in distinct(pending).tolist() if key not in self._urgent]
             self._urgent.update(dict.fromkeys(raised))
             self._raised.update(raised)
 
@@ -288,7 +288,7 @@ class LookupModule:
             for request, count in zip(requests, rows, strict=True):
                 part = slice(start, start := start + count)
                 right[part] = np.isin(row_keys[part], request.keys)
-                self.met += len(np.unique(row_keys[part][right[part]]))
+                self.met += len(distinct(row_keys[part][right[part]]))
                 request.rows += count
         self.strays += len(row_keys) - int(np.count_nonzero(right))
         return right

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fff.dataflow.arrays import Bools, Int64
+from fff.dataflow.arrays import Bools, Int64, distinct
 from fff.dataflow.lookups.access import KeyState
 from fff.dataflow.lookups.parked import SCAN, ParkedGroup, ParkedTuples
 from fff.dataflow.modules import Block
@@ -91,7 +91,7 @@ class Parking(ABC):
                 return parked + on_scan
         for place in places[:1]:
             module = modules[place]
-            for key in np.unique(keys[place][left]).tolist():
+            for key in distinct(keys[place][left]).tolist():
                 reason = module.reasons.get(key, self.block.missing.cancelled)
                 self.block.missing.key(table, bindings[place].lookup, module, key, reason)
         return parked

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from fff.dataflow.arrays import EMPTY, Bools, Int64
+from fff.dataflow.arrays import EMPTY, Bools, Int64, distinct
 from fff.dataflow.lookups.access import KeyState
 from fff.dataflow.lookups.parked import SCAN, ParkedGroup
 from fff.dataflow.modules import Block
@@ -375,7 +375,7 @@ class Router(Parking):
         if self.block.plan.tables[table].scans:
             return
         module = self.block.lookups[table][lookup]
-        for key in np.unique(keys[module.states(keys) < KeyState.PENDING]).tolist():
+        for key in distinct(keys[module.states(keys) < KeyState.PENDING]).tolist():
             self.block.missing.key(table, lookup, module, key, self.block.missing.cancelled)
 
     def _enqueue(self, batch: TupleBatch, *, urgent: bool = False) -> None:

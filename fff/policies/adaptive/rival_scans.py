@@ -23,6 +23,8 @@ from fff.structs import Struct
 WORTH = 0.1
 #: Pages that are asked for to learn, beside the first: a share of all that the table has taken.
 TRIALS = 0.05
+#: Pages of late after which no more are asked for to be sure that a rival which looks faster is.
+SURE = 4
 #: What is not known of a speed, as a deviation of the logarithm, before the first page; after it, less as
 #: more come of late; and after how many pages of others it is not known again.
 UNKNOWN, BARELY_KNOWN, FORGOTTEN = 1.0, 0.5, 100
@@ -45,6 +47,7 @@ class RivalScans:
         self._prefer = prefer
         self._readers: dict[int, int] = {}  # by table, under `balanced`
         self._trials: dict[int, int] = {}
+        self._confirmed: dict[int, int] = {}  # pages that were asked for as the one before looked well
         self._needed: set[Hashable] = set() if plan is None else needed_limiters(plan)
 
     def race(self, race: ScanRace) -> dict[int, int]:
@@ -115,6 +118,11 @@ class RivalScans:
             return {best.index: race.most}
         if asked is not None:
             return alone
+        for pace, other in known:
+            hoped = (now.seconds - other.seconds) / end >= max(WORTH, spent(other))
+            if hoped and pace.late < SURE and self._may_confirm(race):
+                self._confirmed[race.table] = self._confirmed.get(race.table, 0) + 1
+                return {**alone, pace.index: 1}
         for pace, other in rivals:
             kept = now.seconds / end - spent(other)  # of the time, if it took none
             if self._may_try(race) and _hope(kept, other.seconds / end, other.doubt) * whole >= 1:
@@ -123,8 +131,14 @@ class RivalScans:
         return alone
 
     def _may_try(self, race: ScanRace) -> bool:
-        pages = sum(pace.pages for pace in race.scans)
-        return self._trials.get(race.table, 0) < 1 + math.floor(TRIALS * pages)
+        return self._trials.get(race.table, 0) < 1 + math.floor(TRIALS * _pages(race))
+
+    def _may_confirm(self, race: ScanRace) -> bool:
+        return self._confirmed.get(race.table, 0) < 2 + math.floor(TRIALS * _pages(race))
+
+
+def _pages(race: ScanRace) -> int:
+    return sum(pace.pages for pace in race.scans)
 
 
 def _prospect(pace: ScanPace, reader: ScanPace, rows: int) -> _Prospect:
