@@ -159,7 +159,6 @@ class DiskIndex:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside, or nothing."""
-        self._keysets.clear()
         with _sqlite_errors():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -169,6 +168,8 @@ class DiskIndex:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            finally:
+                self._keysets.clear()  # at the end: what was read meanwhile is of before
 
     # ------------------------------------------------------------------------------------------------ reading
 
