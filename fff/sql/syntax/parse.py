@@ -59,6 +59,14 @@ _BETWEEN = re.compile(r"(/\*\+|\{#)|--[^\n]*|/\*.*?\*/", re.DOTALL)
 #: What stands in the place of a table's name, be it one or not; and how it would be a file.
 _NAMED = re.compile(r"(?:\b(?:FROM|JOIN)\s+(?=[\w`])|,\s*(?=[^\W\d]|`))((?:\w|`[^`]*`|[.-])+)", re.IGNORECASE)
 _FILE = re.compile(r"(?:\w+\.)?(.*\.(?:[ct]sv|(?:nd)?json|jsonl|parquet|arrow|xlsx))", re.IGNORECASE)
+#: What stands behind no pipe, and what does in its place.
+_PIPED = {
+    "LATERAL": "|> JOIN LATERAL explode(…) AS e(x)",
+    "GROUP BY": "|> AGGREGATE … GROUP BY …",
+    "HAVING": "|> WHERE …",
+    "QUALIFY": "|> EXTEND … OVER (…) AS n |> WHERE n …",
+    "DISTINCT": "|> AGGREGATE GROUP BY …",
+}
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
 
 
@@ -281,6 +289,8 @@ def _called(tokens: Sequence[Token], at: int) -> Token | None:
 def _meant(tokens: Sequence[Token], at: int) -> str:
     """What may have been meant where the parser stopped: a mistyped word is often taken for an alias before it stops."""
     stopped, before = tokens[at], tokens[max(at - 1, 0)]
+    if before.token_type is TokenType.PIPE_GT and stopped.text.upper() in _PIPED:
+        return f"write {_PIPED[stopped.text.upper()]}"
     if before.text.upper() == "TOP":
         return f"write LIMIT {stopped.text} at the end of the query"
     if before.text.upper() in _WANT_BY:
