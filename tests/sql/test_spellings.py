@@ -64,7 +64,8 @@ ALONE = [
     "SELECT q.i, k.l FROM ((SELECT i FROM u) q LEFT JOIN r k ON q.i = k.i AND k.b)",
     "SELECT q.l FROM ((SELECT i FROM u) q JOIN r USING (i)) AS q",
     "SELECT IDENTIFIER('r.i'), identifier ( \"identifier.L\" ) + 1, identifier.d FROM r JOIN r AS identifier ON IDENTIFIER('`r`.i') = identifier.i",
-    "SELECT IDENTIFIER('abs')(i) + 1 AS x FROM r WHERE identifier ( 'IF' )(b, i, 0) > 0",
+    "SELECT q.* EXCEPT (q.i), u.s FROM (SELECT i FROM r WHERE b) AS q JOIN u USING (i)",
+    "SELECT IDENTIFIER('abs')(i % 9) + 1 AS x FROM r WHERE identifier ( 'IF' )(b, i, 0) > 0",
     "SELECT DISTINCT .5 AS x, CASE .5 WHEN .5 THEN i END AS y, i+.5 AS z FROM r WHERE l > .25e1",
     "SELECT q.`a``b` FROM (SELECT i AS `a``b`, s FROM r) q WHERE IDENTIFIER('`a``b`') > 0 AND IDENTIFIER('s') = 'a'",
 ]
@@ -109,6 +110,7 @@ WITH_SPARK = [
     "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE IDENTIFIER(concat('r', '.', 's')) = u.s)",
     "SELECT IDENTIFIER('st.k') FROM (SELECT named_struct('k', i) AS st FROM r) q WHERE IDENTIFIER('st.k') > 0",
     "SELECT IDENTIFIER('st').k FROM (SELECT named_struct('k', i) AS st FROM r) q",
+    "SELECT * EXCEPT (i), x.* EXCEPT (x.i), count(*) OVER () AS n FROM (SELECT i FROM r) AS x",
     "SELECT IDENTIFIER('m' || 'ax')(i) AS x FROM r GROUP BY s",
     "SELECT * FROM (VALUES (1), (7) AS q(i) JOIN r USING (i))",
     "SELECT x.i, l FROM (VALUES left('ab', 1), 'b' x(s) JOIN r USING (s)) JOIN u AS x ON x.s = r.s",
@@ -192,6 +194,12 @@ def test_a_parameter_names_a_column_and_is_a_text_elsewhere() -> None:
     assert called.fields[0].type == "int"
     with pytest.raises(UsageError, match="parameter z is not used"):
         prepare(sql, CATALOG, {"p": "dt", "q": "s", "z": 1})
+
+
+def test_rows_without_columns_are_no_result() -> None:
+    for sql in ("SELECT DISTINCT * EXCEPT (a, i, s) FROM u", "FROM u |> DROP i, s, a |> LIMIT 2"):
+        with pytest.raises(QueryError, match="the result has no column"):
+            prepare(sql, CATALOG)
 
 
 @pytest.mark.parametrize("sql", WITH_SPARK)

@@ -77,7 +77,10 @@ def prepare(
             except QueryError as error:
                 raise named.told(error) from None
 
-        return command(sql, catalog, plan) or plan(sql)
+        planned = command(sql, catalog, plan) or plan(sql)
+        if planned.result is not None and not planned.result.fields:
+            raise QueryError("the result has no column", hint=_NO_COLUMN)
+        return planned
     except RecursionError as error:
         raise QueryError("the SQL is nested too deeply") from error
 
@@ -164,6 +167,8 @@ def _with_moment(
     return replace(plain, sql=sql, result=result)
 
 
+#: Of a table without columns nobody would see the rows.
+_NO_COLUMN = "name a column, or write count(*)"
 #: Queries in queries that are planned by themselves.
 _DEEPEST = 4
 
