@@ -78,11 +78,11 @@ def prepare(
                 raise named.told(error) from None
 
         planned = command(sql, catalog, plan) or plan(sql)
-        if planned.result is not None and not planned.result.fields:
-            raise QueryError("the result has no column", hint=_NO_COLUMN)
-        return planned
     except RecursionError as error:
         raise QueryError("the SQL is nested too deeply") from error
+    if planned.result is not None and not planned.result.fields:
+        raise QueryError("the result has no column", hint=_NO_COLUMN)
+    return planned
 
 
 def parameter_names(sql: str) -> frozenset[str]:

@@ -127,6 +127,8 @@ SPARK.parser_class.FUNCTIONS = {
     **SPARK.parser_class.FUNCTIONS,
     # Whose path is a text, of which sqlglot makes more.
     "GET_JSON_OBJECT": lambda args: exp.Anonymous(this="get_json_object", expressions=args),
+    # Which takes no maps, as `size` does, for which sqlglot takes it.
+    "ARRAY_SIZE": lambda args: exp.Anonymous(this="array_size", expressions=args),
     "FIRST_VALUE": _first_value(exp.FirstValue),
     "LAST_VALUE": _first_value(exp.LastValue),
     "NAMED_STRUCT": _named_struct,
