@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 
@@ -69,6 +72,32 @@ _PIPED = {
 }
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
 
+#: Calls within calls while a statement is read and planned: enough for 200 brackets in brackets, as Spark reads no more.
+_CALLS = 8_000
+_QUERIES = 60
+_DEEP = threading.Lock()
+_deep = [0]  # how many are at it
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """What is called in here may call as deeply as a statement is nested. Raises QueryError where that is too deep."""
+    with _DEEP:
+        _deep[0] += 1
+        if _deep[0] == 1:
+            _deep.append(sys.getrecursionlimit())
+            sys.setrecursionlimit(max(_CALLS, _deep[1]))
+    try:
+        yield
+    except RecursionError as error:
+        hint = "no more than about 200 brackets, calls or operators stand in one another, in Spark, too"
+        raise QueryError("the SQL is nested too deeply", hint=hint) from error
+    finally:
+        with _DEEP:
+            _deep[0] -= 1
+            if not _deep[0]:
+                sys.setrecursionlimit(_deep.pop())
+
 
 def parse_statement(text: str, params: Mapping[str, object] | None = None) -> Statement:
     """Parse exactly one statement that reads: once, however many ask for its names, its parameters and its plan.
@@ -114,7 +143,23 @@ def _parsed(text: str) -> Statement:
             hint="remove what follows the semicolon, or run the statements one by one",
         )
     _refuse_dangling_commas(text, tokens)
-    return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
+    _refuse_deep_queries(text, tokens)
+    with deep():
+        return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
+
+
+def _refuse_deep_queries(text: str, tokens: Sequence[Token]) -> None:
+    """Each query that stands in others takes more than these to plan."""
+    depths = depths_of(tokens)
+    around = list[int]()  # how deeply the queries stand that have begun, and not ended
+    for token, depth in zip(tokens, depths, strict=True):
+        while around and around[-1] > depth:
+            around.pop()
+        if token.token_type is TokenType.SELECT and (not around or around[-1] < depth):
+            around.append(depth)
+        if len(around) > _QUERIES:
+            message = f"more than {_QUERIES} queries stand in one another"
+            raise QueryError(message, sql=text, span=token_span(token), hint="name some of them in WITH")
 
 
 def _refuse_typeset(text: str, tokens: Sequence[Token]) -> None:
@@ -173,8 +218,6 @@ def _parse(text: str, tokens: list[Token]) -> Node:
         trees = parser().parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from error
-    except RecursionError as error:
-        raise QueryError("the SQL is nested too deeply to be read") from error
     except (
         SqlglotError,
         AssertionError,
