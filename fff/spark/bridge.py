@@ -134,10 +134,7 @@ class Session:
             if self._rows_conf is not None:
                 rows = sum(one.rows if isinstance(one, Spool) else one.num_rows for one in views.values())
                 self._rows_conf.suit(few=is_over_few_rows(frame, rows))
-            table = frame.toArrow()
-            if not table.column_names:
-                raise SparkError("the result has no column", hint="name a column, or write count(*)")
-            return nullable(table)
+            return nullable(frame.toArrow())
 
     def check(
         self, sql: str, views: Mapping[str, Spool | pa.Table], stop: threading.Event | None = None
