@@ -484,7 +484,7 @@ def _mapped(sql: str = "") -> Iterator[None]:
 def _cause(exception: Any) -> str:
     """What the innermost of a chain of Java exceptions says: the outer ones only tell how it got here."""
     try:
-        message = str(exception.getMessage())
+        message = str(exception.getMessage() or exception.getClass().getSimpleName())
         while (exception := exception.getCause()) is not None:
             message = str(exception.getMessage() or message)
     except (Py4JError, ConnectionError):  # asks the JVM, which may be what failed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from fff.errors import SparkError
+
 
 def unsliced(table: pa.Table) -> pa.Table:
     """The same table as pyspark can take it.
@@ -22,7 +24,12 @@ def unsliced(table: pa.Table) -> pa.Table:
 
 
 def nullable(table: pa.Table) -> pa.Table:
-    """The same values under a schema that says nothing but names and types, however Spark came by them."""
+    """The same values under a schema that says nothing but names and types, however Spark came by them.
+
+    Raises SparkError where there is no column: rows of none would not be seen.
+    """
+    if not table.column_names:
+        raise SparkError("the result has no column", hint="name a column, or write count(*)")
     fields = [pa.field(name, kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)]
     schema = pa.schema(fields)
     return pa.Table.from_arrays(table.columns, schema=schema)

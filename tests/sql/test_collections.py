@@ -123,7 +123,7 @@ def test_arrays_of_nulls_alone_keep_their_elements() -> None:
         "array(NULL)[5] LIKE 'a'",  # which fails, whatever its NULL would be taken for
         *("array(1.0) = array(1.00)", "struct(i) < struct(1.5)", "array(struct(1.5)) <=> array(struct(l))"),
         *("make_dt_interval(TRUE)", "make_ym_interval(1, FALSE)"),
-        "coalesce(array(NULL)[5], 1)",
+        *("coalesce(array(NULL)[5], 1)", "array_size(map(1, 2))"),
         "array(NULL)[5] + INTERVAL 1 DAY",
     ],
 )

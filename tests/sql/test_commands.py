@@ -64,7 +64,16 @@ def test_functions_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "sql", ["SHOW COLUMNS", "SHOW TABLES nothing", "SHOW", "DESCRIBE r x", "DESCRIBE", "SHOW VIEWS"]
+    "sql",
+    [
+        "SHOW COLUMNS",
+        "SHOW TABLES nothing",
+        "SHOW",
+        "DESCRIBE r x y",
+        "DESCRIBE",
+        "SHOW VIEWS",
+        "DESC SCHEMA w",
+    ],
 )
 def test_what_is_no_such_command_is_refused(sql: str) -> None:
     with pytest.raises(QueryError):
@@ -88,9 +97,19 @@ def test_a_table_is_described(sql: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("sql", ["DESC r V", "describe table w.r r.V;", "DESCRIBE r w.r.`V` -- c"])
+def test_a_column_is_described(sql: str) -> None:
+    told = ["col_name", "data_type", "comment"]
+    assert [tuple(row.values()) for row in rows(sql)] == list(zip(told, ("V", "int", "NULL"), strict=True))
+    assert [row["info_name"] for row in rows("DESC EXTENDED r v")][3:5] == ["min", "max"]
+
+
 def test_what_is_not_there_is_not_described() -> None:
     with pytest.raises(QueryError, match="unknown table t"):
         prepare("DESCRIBE t", CATALOG)
+    refused_at = planner_fakes.refused_at
+    assert refused_at("DESCRIBE r nope;", "nope", CATALOG) == "unknown column nope of w.r"
+    assert refused_at("DESC r q.v", "q.v", CATALOG) == "unknown column q.v of w.r"
 
 
 @pytest.mark.parametrize(

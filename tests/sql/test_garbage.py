@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planner_fakes import DEMO
 
-from fff.errors import FFFError
+from fff.errors import FFFError, QueryError
 from fff.sql import explain, parameter_names, prepare, split_statements
 from tests.sampling import every
 
@@ -108,6 +109,25 @@ def test_damaged_queries(data: st.DataObject) -> None:
 )
 def test_deep_nesting(sql: str) -> None:
     survives(sql)
+
+
+def test_brackets_in_brackets_are_read_as_deeply_as_spark_reads_them() -> None:
+    limit = sys.getrecursionlimit()
+    for text in ("(" * 190 + "{}" + ")" * 190, "abs(" * 90 + "{}" + ")" * 90, "(1 + " * 90 + "{}" + ")" * 90):
+        assert prepare(f"SELECT {text.format('id')} AS x FROM FEC", DEMO).result is not None
+        assert prepare(f"SELECT id FROM FEC WHERE {text.format('id')} = 1", DEMO).upper is None
+    with pytest.raises(QueryError, match="more than 60 queries"):
+        prepare("SELECT * FROM " + "(SELECT * FROM " * 60 + "FEC" + ")" * 60, DEMO)
+    assert sys.getrecursionlimit() == limit
+
+
+def test_chains_that_python_could_not_evaluate_are_left_to_spark() -> None:
+    for sql in (
+        "SELECT " + "id + " * 400 + "1 AS x FROM FEC",
+        "SELECT id FROM FEC WHERE " + "NOT " * 400 + "id = 1",
+    ):
+        assert prepare(sql, DEMO).upper is not None
+    assert prepare("SELECT id FROM FEC WHERE " + " OR ".join(["id + 1 = 2"] * 400), DEMO).upper is None
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from planner_fakes import refused_at
 
 from fff.errors import QueryError
 from fff.sql import prepare
+from fff.sql.syntax.shorthands import without_shorthands
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,39 @@ def test_errors_underline_the_pipes() -> None:
     assert sql[place.start : place.end].startswith("1 / i")
     with pytest.raises(QueryError):
         prepare("FROM r |> |> WHERE", CATALOG)
+
+
+@pytest.mark.parametrize(
+    ("operator", "instead"),
+    [
+        ("LATERAL VIEW explode(a) e AS x", "JOIN LATERAL"),
+        ("HAVING i > 1", "WHERE"),
+        ("GROUP BY i", "AGGREGATE"),
+    ],
+)
+def test_what_no_pipe_is_written_with_is_told_with_what_is(operator: str, instead: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        prepare(f"FROM r |> {operator}", CATALOG)
+    assert f"|> {instead}" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("bare", "piped"),
+    [
+        ("SELECT i UNION ALL SELECT 1", "SELECT i |> UNION ALL (SELECT 1)"),
+        (
+            "SELECT i UNION SELECT 9 INTERSECT SELECT 9 EXCEPT SELECT 7",
+            "SELECT i |> UNION (SELECT 9 INTERSECT SELECT 9) |> EXCEPT (SELECT 7)",
+        ),
+        ("SELECT * EXCEPT (i) EXCEPT (SELECT 1)", "SELECT * EXCEPT (i) |> EXCEPT ((SELECT 1))"),
+        (
+            "JOIN (FROM u |> SELECT i EXCEPT SELECT 1) q USING (i) |> WHERE b",
+            "JOIN (FROM u |> SELECT i |> EXCEPT (SELECT 1)) q USING (i) |> WHERE b",
+        ),
+    ],
+)
+def test_sets_need_no_pipe_behind_one(bare: str, piped: str) -> None:
+    assert without_shorthands(f"FROM r |> {bare}").sql == f"FROM r |> {piped}"
 
 
 @pytest.mark.parametrize(

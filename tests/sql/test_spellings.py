@@ -64,6 +64,9 @@ ALONE = [
     "SELECT q.i, k.l FROM ((SELECT i FROM u) q LEFT JOIN r k ON q.i = k.i AND k.b)",
     "SELECT q.l FROM ((SELECT i FROM u) q JOIN r USING (i)) AS q",
     "SELECT IDENTIFIER('r.i'), identifier ( \"identifier.L\" ) + 1, identifier.d FROM r JOIN r AS identifier ON IDENTIFIER('`r`.i') = identifier.i",
+    "SELECT q.* EXCEPT (q.i), u.s FROM (SELECT i FROM r WHERE b) AS q JOIN u USING (i)",
+    "SELECT IDENTIFIER('abs')(i % 9) + 1 AS x FROM r WHERE identifier ( 'IF' )(b, i, 0) > 0",
+    "SELECT DISTINCT .5 AS x, CASE .5 WHEN .5 THEN i END AS y, i+.5 AS z FROM r WHERE l > .25e1",
     "SELECT q.`a``b` FROM (SELECT i AS `a``b`, s FROM r) q WHERE IDENTIFIER('`a``b`') > 0 AND IDENTIFIER('s') = 'a'",
 ]
 #: By Spark, over their tables.
@@ -107,6 +110,15 @@ WITH_SPARK = [
     "SELECT l FROM r WHERE EXISTS (SELECT 1 FROM u WHERE IDENTIFIER(concat('r', '.', 's')) = u.s)",
     "SELECT IDENTIFIER('st.k') FROM (SELECT named_struct('k', i) AS st FROM r) q WHERE IDENTIFIER('st.k') > 0",
     "SELECT IDENTIFIER('st').k FROM (SELECT named_struct('k', i) AS st FROM r) q",
+    "SELECT * EXCEPT (i), x.* EXCEPT (x.i), count(*) OVER () AS n FROM (SELECT i FROM r) AS x",
+    "SELECT IDENTIFIER('m' || 'ax')(i) AS x FROM r GROUP BY s",
+    "SELECT * FROM (VALUES (1), (7) AS q(i) JOIN r USING (i))",
+    "SELECT x.i, l FROM (VALUES left('ab', 1), 'b' y(s) JOIN r USING (s)) JOIN u AS x ON x.s = r.s",
+    "SELECT l FROM ((VALUES (1), (7)) JOIN r ON i = col1) JOIN u USING (i)",
+    "FROM r |> WHERE i > 1 |> SELECT i UNION ALL SELECT 9 AS i",
+    "FROM r |> SELECT i UNION SELECT 9 INTERSECT (SELECT 9) |> WHERE i > 1",
+    "FROM r |> SELECT i EXCEPT (SELECT 7) INTERSECT SELECT i FROM r UNION ALL SELECT 1 ORDER BY i LIMIT 3",
+    "SELECT count(*) AS n FROM (FROM r |> SELECT i UNION SELECT i FROM u |> WHERE i > 1) UNION ALL SELECT 2",
     "WITH RECURSIVE w(x) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT x + 1 FROM w WHERE x < 3) SELECT x, l FROM w JOIN r ON i = x",
     "SELECT CAST(NULL AS VOID) AS x, NULL::ARRAY<VOID> AS y, q.void FROM (SELECT i AS void FROM r) q",
 ]
@@ -149,6 +161,14 @@ REFUSED = [
     "SELECT r.i FROM (r) AS q",
     "SELECT q.i FROM (r JOIN u ON r.i = u.i) AS q",
     "SELECT IDENTIFIER('nope') FROM r",
+    "SELECT IDENTIFIER('count')(*) FROM r",
+    "SELECT IDENTIFIER('struct')(r.*) FROM r",
+    "SELECT IDENTIFIER('cast')(i AS string) FROM r",
+    "SELECT IDENTIFIER('extract')(YEAR FROM dt) FROM r",
+    "SELECT i.5 FROM r",
+    "SELECT 1 AS i JOIN r USING (i)",
+    "WITH q AS (SELECT 1 CROSS JOIN r) SELECT * FROM q",
+    "FROM r |> DISTINCT",
     "SELECT i FROM r, IDENTIFIER('u')",
     "WITH w MAX RECURSION LEVEL 5 AS (SELECT 1 AS x) SELECT * FROM w",
     "WITH RECURSIVE w MAX RECURSION LEVEL AS (SELECT 1 AS x) SELECT * FROM w",
@@ -169,8 +189,17 @@ def test_a_parameter_names_a_column_and_is_a_text_elsewhere() -> None:
     with pytest.raises(QueryError, match="unknown column nope") as refused:
         prepare(sql, CATALOG, {"p": "dt", "q": "nope"})
     assert refused.value.sql == sql
+    called = prepare("SELECT IDENTIFIER(:p)(i) AS x, :p AS said FROM r", CATALOG, {"p": "abs"}).result
+    assert called is not None
+    assert called.fields[0].type == "int"
     with pytest.raises(UsageError, match="parameter z is not used"):
         prepare(sql, CATALOG, {"p": "dt", "q": "s", "z": 1})
+
+
+def test_rows_without_columns_are_no_result() -> None:
+    for sql in ("SELECT DISTINCT * EXCEPT (a, i, s) FROM u", "FROM u |> DROP i, s, a |> LIMIT 2"):
+        with pytest.raises(QueryError, match="the result has no column"):
+            prepare(sql, CATALOG)
 
 
 @pytest.mark.parametrize("sql", WITH_SPARK)

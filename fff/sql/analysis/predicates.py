@@ -50,7 +50,7 @@ from fff.sql.scalars.coercion import cast as cast_to
 from fff.sql.scalars.collections.functions import check_compared, has_part
 from fff.sql.scalars.naming.names import Columns
 from fff.sql.scalars.quantities import intervals
-from fff.sql.scalars.translate import Scalars
+from fff.sql.scalars.translate import Scalars, check_depth
 from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call, folded
 from fff.sql.scalars.words import describe
 from fff.sql.scalars.written.collated import alike
@@ -104,6 +104,7 @@ class Translator(Struct, frozen=True):
             items = tuple(self.expression(part) for part in operands(node))
             return And(items) if isinstance(node, exp.And) else _either(items)
         if isinstance(node, exp.Not):
+            check_depth(node)
             return Not(self.expression(node.this))
         if isinstance(node, exp.NullSafeNEQ):
             return Not(self.compared("<=>", node.this, node.expression))

@@ -310,7 +310,7 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
             known = {field.name.lower(): qualified(field.name) for field in relation.table.columns}
             hint = (
                 _suggest(names[depth], known)
-                or f"{qualified(relation.alias)} has {_listed(list(known.values()))}"
+                or f"{qualified(relation.alias)} has {listed(list(known.values()))}"
             )
             raise statement.error(
                 f"unknown column {names[depth]} of {relation.table.full_name}",
@@ -319,7 +319,7 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
             )
     if len(names) > 1:
         aliases = {relation.alias.lower(): qualified(relation.alias) for relation in scope.relations}
-        hint = _suggest(names[0], aliases) or f"in reach here: {_listed(list(aliases.values()))}"
+        hint = _suggest(names[0], aliases) or f"in reach here: {listed(list(aliases.values()))}"
         raise statement.error(
             f"unknown table or alias {names[0]}", identifier_span(parts[0]) or place, hint=hint
         )
@@ -327,10 +327,10 @@ def resolve(statement: Statement, node: Node, scope: Scope) -> Reference:
     known = {name.lower(): qualified(alias, name) for alias, name in columns}
     hint = (
         _suggest(names[0], known)
-        or f"tables in reach here: {_listed([qualified(one.alias) for one in scope.relations])}"
+        or f"tables in reach here: {listed([qualified(one.alias) for one in scope.relations])}"
     )
     if len(scope.relations) == 1 and not hint.startswith("did"):
-        hint = f"{qualified(scope.relations[0].alias)} has {_listed([name for _, name in columns])}; a text is written '{names[0]}'"
+        hint = f"{qualified(scope.relations[0].alias)} has {listed([name for _, name in columns])}; a text is written '{names[0]}'"
     raise statement.error(f"unknown column {names[0]}", place, hint=hint)
 
 
@@ -392,7 +392,8 @@ def _suggest(name: str, known: dict[str, str]) -> str | None:
     return f"did you mean {' or '.join(known[hit] for hit in close)}?" if close else None
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """The names there are, or the first of them."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "") if names else "none"
 
 

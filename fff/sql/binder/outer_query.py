@@ -130,9 +130,9 @@ class _ClauseReader(Struct):
     def _qualified_star(self, node: Node, scope: Scope) -> None:
         parts = parts_of(node)[:-1]
         statement = self.block.statement
-        columns = self._starred(node.this, scope, [part.name for part in parts])
-        if columns:
-            self.uses.append(StarUse(self._star_span(node), columns))
+        owner = [part.name for part in parts]
+        if scope.star(owner):
+            self.uses.append(StarUse(self._star_span(node), self._starred(node.this, scope, owner)))
             return
         struct = exp.Column(
             **dict(zip(("this", "table", "db", "catalog"), (p.copy() for p in reversed(parts)), strict=False))
@@ -176,8 +176,6 @@ class _ClauseReader(Struct):
                     hint="write the alias before it" if excepted else None,
                 )
             removed.add(excepted[0])
-        if columns and len(removed) == len(columns):
-            raise self.block.statement.error("EXCEPT leaves no column", identifier_span(star))
         return tuple(column for column in columns if column not in removed)
 
     def _star_span(self, node: Node) -> Span:

@@ -416,20 +416,25 @@ def _own_name(item: Node, scope: SelectScope) -> str:
     return "" if field else str(parts[-1].name)
 
 
-def star_columns(scope: SelectScope, star: Node) -> list[tuple[Source, int]] | None:
-    """The columns that a star stands for, in Spark's order, EXCEPT apart; None where they cannot be told."""
+def star_columns(
+    scope: SelectScope, star: Node, *, of_either: bool = False
+) -> list[tuple[Source, int]] | None:
+    """The columns that a star stands for, in Spark's order, EXCEPT apart; None where they cannot be told.
+
+    `of_either`: also where one of USING may come from either side, which is told as that of the left one.
+    """
     qualifier = qualifier_of(star) if isinstance(star, exp.Column) else []
     sources = [one for one in scope.sources if not (one.hidden or one.called)]
     sources = [one for one in sources if not qualifier or one.answers_to(qualifier)]
     if not sources or any(source.names is None for source in sources):
         return None
     if not scope.merged:
-        return kept_of(star, [(one, index) for one in sources for index in range(len(one.names or ()))])
-    joined = None if scope.blurred else _joined_columns(scope)
+        return _kept_of(star, [(one, index) for one in sources for index in range(len(one.names or ()))])
+    joined = None if scope.blurred and not of_either else _joined_columns(scope)
     if joined is None:
         return None
     output, left_out = joined
-    return kept_of(
+    return _kept_of(
         star, [one for one in ([*left_out, *output] if qualifier else output) if one[0] in sources]
     )
 
@@ -469,7 +474,7 @@ def _joined_columns(scope: SelectScope) -> tuple[_Columns, _Columns] | None:
     return [one for output, _ in visible for one in output], [one for _, hidden in visible for one in hidden]
 
 
-def kept_of(star: Node, columns: Sequence[tuple[Source, int]]) -> list[tuple[Source, int]] | None:
+def _kept_of(star: Node, columns: Sequence[tuple[Source, int]]) -> list[tuple[Source, int]] | None:
     """These columns without those of a star's EXCEPT; None where they cannot be told."""
     kept = list(columns)
     excepted = arg(star.this if isinstance(star, exp.Column) else star, "except")

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from fff.errors import Span
 from fff.sql.analysis.rewritten import Rewritten
-from fff.sql.binder.names import parts_of, qualifier_of
-from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, kept_of, resolve
+from fff.sql.binder.names import parts_of
+from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, resolve, star_columns
 from fff.sql.binder.select_text import SelectText
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit, edit
@@ -184,24 +184,17 @@ class _FullJoin(Struct, frozen=True):
 
     def _stars(self) -> Iterator[Edit | None]:
         """Stars as the columns that they stand for; None for one that cannot be told."""
-        left, right, *others = self.scope.sources
+        left, right, *_ = self.scope.sources
         using, at = self._using, {id(node): span for node, span in self.text.items}
+        twins = {(left, left.index(name)): right.index(name) for name in using}
         for star in self.scope.stars:
-            place = at.get(id(star))
-            if place is None or None in (left.names, right.names):
+            place, kept = at.get(id(star)), star_columns(self.scope, star, of_either=True)
+            if place is None or kept is None:
                 yield None
                 continue
-            names = qualifier_of(star) if isinstance(star, exp.Column) else []
-            columns = [] if names else [(right, one) for one in map(right.index, using) if one is not None]
-            for source in self.scope.sources:
-                if not (source.hidden or (names and not source.answers_to(names))):
-                    columns += [
-                        (source, index)
-                        for index, name in enumerate(source.names or ())
-                        if names or source in others or name.lower() not in map(str.lower, using)
-                    ]
-            kept = kept_of(star, columns)
-            values = [self._starred(source, index) for source, index in kept or ()]
+            if not isinstance(star, exp.Column):  # of USING it has the column of the side that has a row
+                kept = [one if (same := twins.get(one)) is None else (right, same) for one in kept]
+            values = [self._starred(source, index) for source, index in kept]
             alike = all(_type(left, left.index(name)) == _type(right, right.index(name)) for name in using)
             yield (
                 edit(place, ", ".join(map(str, values))) if values and None not in values and alike else None

@@ -17,16 +17,11 @@ from fff.sql.binder.names import parts_of
 from fff.sql.syntax.aggregates import has_aggregate
 from fff.sql.syntax.edits import Edit
 from fff.sql.syntax.parse import parse_statement
+from fff.sql.syntax.shorthands import JOINS
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.statement import Statement, Token, TokenType, exp
 from fff.structs import Struct, field
 
-_JOINS = frozenset(
-    {
-        *(TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.LEFT),
-        *(TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI),
-    }
-)
 _NAME = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.DOT, TokenType.ALIAS})
 _DOT = frozenset({TokenType.DOT})
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.DOT, TokenType.COMMA})
@@ -174,9 +169,9 @@ class _MeantSelect(Struct):
             return
         if self.order:
             raise _NoSelectError  # rows that a query in FROM sorts come in any order
-        if self.items or self.limit or (kind in _JOINS and self.conditions):
+        if self.items or self.limit or (kind in JOINS and self.conditions):
             self._wrap()
-        if kind in _JOINS:
+        if kind in JOINS:
             self.source += [" ", whole]
             self.name = None
         elif kind is TokenType.WHERE:

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal as OneOf
 
-from fff.catalog import Catalog
+from fff.catalog import Catalog, Table
 from fff.dataflow.plan.expressions import Literal
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.schema import Field
-from fff.sql.binder.names import find_table
+from fff.sql.binder.names import find_table, listed
 from fff.sql.plan import Branch, BranchUnion, Prepared
 from fff.sql.planner.explain import explain
 from fff.sql.syntax.parse import parse_statement
@@ -29,6 +29,10 @@ _WHOSE = {
 _HOW = frozenset({"EXTENDED", "FORMATTED", "COST"})
 #: What a query begins with, and no name.
 _OPENERS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.VALUES, TokenType.L_PAREN})
+#: What else DESCRIBE describes.
+_NO_TABLES = frozenset({"FUNCTION", "DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "PROCEDURE"})
+#: What Spark tells of one column with EXTENDED, of tables that nobody has analyzed.
+_STATISTICS = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len", "histogram")
 _COLUMNS = {"col_name": "string", "data_type": "string", "comment": "string"}
 
 
@@ -40,6 +44,8 @@ class AskedFor(Struct, frozen=True):
     like: str | None = None
     sql: str = field(default=_NOTHING)
     start: int = 0
+    column: tuple[str, ...] = ()  # of what is described
+    extended: bool = False
 
     @property
     def query(self) -> str:
@@ -72,11 +78,16 @@ def command_of(text: str) -> AskedFor | None:
             start = rest[said].start
             return AskedFor("query", sql=text[start:], start=start)
     if word in {"DESCRIBE", "DESC"}:
+        extended = False
         for skipped in ({"TABLE"}, {"EXTENDED", "FORMATTED"}):
-            if len(rest) > 1 and rest[0].text.upper() in skipped and not _is_dot(rest[1]):
-                rest = rest[1:]
+            extended = len(rest) > 1 and rest[0].text.upper() in skipped and not _is_dot(rest[1])
+            rest = rest[extended:]
         name, behind = _name(rest, files=True)
-        return AskedFor("describe", name) if name and not behind else None
+        place = behind[0].start if behind else 0
+        column, behind = _name(behind)
+        if not name or behind or (column and name[0].upper() in _NO_TABLES):
+            return None
+        return AskedFor("describe", name, start=place, column=column, extended=extended)
     return _shown(rest) if word == "SHOW" else None
 
 
@@ -189,8 +200,27 @@ def command(sql: str, catalog: Catalog, prepare: Callable[[str], Prepared]) -> P
         raise
     if asked.asks == "columns":
         return _rows(sql, {"col_name": "string"}, [(one.name,) for one in table.columns])
+    if asked.column:
+        return _column(sql, asked, table)
     columns = [(one.name, one.type, None) for one in table.columns]
     return _rows(sql, _COLUMNS, columns)
+
+
+def _column(sql: str, asked: AskedFor, table: Table) -> Prepared:
+    """What DESCRIBE tells of one column. Raises QueryError where the table has none of that name."""
+    *owner, name = asked.column
+    own = [part.lower() for part in (table.source, table.name)]
+    known = {one.name.lower(): one for one in table.columns}
+    if name.lower() not in known or [part.lower() for part in owner] not in ([], own[1:], own):
+        raise QueryError(
+            f"unknown column {'.'.join(asked.column)} of {table.full_name}",
+            sql=sql,
+            span=Span(asked.start, len(sql.rstrip("; \n"))),
+            hint=f"it has {listed([one.name for one in table.columns])}",
+        )
+    told = {"col_name": name, "data_type": known[name.lower()].type, "comment": "NULL"}
+    told |= dict.fromkeys(_STATISTICS if asked.extended else (), "NULL")
+    return _rows(sql, {"info_name": "string", "info_value": "string"}, list(told.items()))
 
 
 def _listed(sql: str, asked: AskedFor, catalog: Catalog) -> Prepared:

@@ -41,7 +41,7 @@ from fff.sql.scalars.clock import at_moment, columns_quoted, names_given
 from fff.sql.syntax.parameters import params as parameters
 from fff.sql.syntax.parameters.named import with_names
 from fff.sql.syntax.parameters.param_types import plain
-from fff.sql.syntax.parse import parse_statement, written_out
+from fff.sql.syntax.parse import deep, parse_statement, written_out
 from fff.sql.syntax.source_map import Edited
 from fff.sql.syntax.spark_functions import check_arguments, check_function_names
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
@@ -63,7 +63,7 @@ def prepare(
         UsageError: a parameter without a value, or a value without a parameter.
     """
     values = {name: plain(name, value) for name, value in (params or {}).items()}
-    try:
+    with deep():
         at_hand = frozenset(name for text in prioritize for name in named_columns(text))
 
         def plan(text: str) -> Prepared:
@@ -77,9 +77,10 @@ def prepare(
             except QueryError as error:
                 raise named.told(error) from None
 
-        return command(sql, catalog, plan) or plan(sql)
-    except RecursionError as error:
-        raise QueryError("the SQL is nested too deeply") from error
+        planned = command(sql, catalog, plan) or plan(sql)
+    if planned.result is not None and not planned.result.fields:
+        raise QueryError("the result has no column", hint=_NO_COLUMN)
+    return planned
 
 
 def parameter_names(sql: str) -> frozenset[str]:
@@ -164,6 +165,8 @@ def _with_moment(
     return replace(plain, sql=sql, result=result)
 
 
+#: Of a table without columns nobody would see the rows.
+_NO_COLUMN = "name a column, or write count(*)"
 #: Queries in queries that are planned by themselves.
 _DEEPEST = 4
 

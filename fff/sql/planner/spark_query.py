@@ -73,8 +73,10 @@ class _SparkWriter(Struct, frozen=True, dict=True):
         edits = []
         for use in uses:
             if isinstance(use, StarUse):
+                nothing = f"{self.view}.* EXCEPT ({', '.join(quote(one.name) for one in self.fields)})"
                 if use.span.end:
-                    edits.append(edit(use.span, ", ".join(self.name(column) for column in use.columns)))
+                    written = ", ".join(self.name(column) for column in use.columns)
+                    edits.append(edit(use.span, written or nothing))
             elif use.reference.qualifiers or self._shared(use.reference.column):
                 edits.append(edit(use.prefix, f"{self.qualifier(use.reference.column)}."))
         return edits

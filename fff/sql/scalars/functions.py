@@ -195,6 +195,8 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
     Raises:
         LeftToSparkError: it is not in the table, or not for these types.
     """
+    if name == "array_size" and args and not pa.types.is_list(args[0].type):
+        raise LeftToSparkError(f"array_size({type_name(args[0].type)})")
     name = SYNONYMS.get(name, name)
     if name in {"greatest", "least"} and len(args) > 1:
         items, kind = common(args)

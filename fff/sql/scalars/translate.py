@@ -51,6 +51,8 @@ class Scalars(Struct, frozen=True):
             QueryError: an unknown or ambiguous name.
         """
         node = node.unnest()
+        if isinstance(node, exp.Column | exp.Literal):
+            check_depth(node)
         if isinstance(node, exp.Column):
             return self._column(node)
         if isinstance(node, exp.Identifier) and node.name.lower() in self.conditions.variables:
@@ -426,6 +428,16 @@ class Scalars(Struct, frozen=True):
         return call("case", [*args, values[-1]], kind)
 
 
+def check_depth(node: Node) -> None:
+    """Raises LeftToSparkError inside of operators in operators of which Python could not evaluate all, one calling the next."""
+    around, depth = node.parent, 0
+    while around is not None and not isinstance(around, exp.And | exp.Or | exp.Query):
+        around, depth = around.parent, depth + 1
+        if depth > _DEEPEST:
+            raise LeftToSparkError("operators that stand too deeply in one another")
+
+
+_DEEPEST = 200
 _KINDS: dict[str, ArrowType | None] = {
     "null": VOID,
     "boolean": BOOLEAN,

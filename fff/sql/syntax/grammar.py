@@ -106,7 +106,11 @@ class SparkGrammar(SparkParser):
     """A parser of Spark SQL."""
 
     PIPE_SYNTAX_TRANSFORM_PARSERS = {  # noqa: RUF012 - as sqlglot has it
-        **SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS,
+        **{
+            name: read
+            for name, read in SparkParser.PIPE_SYNTAX_TRANSFORM_PARSERS.items()
+            if name != "DISTINCT"
+        },
         "SELECT": _pipe_select,
         "SET": _pipe_set,
         **dict.fromkeys(("LIMIT", "OFFSET"), _pipe_limit),
@@ -199,10 +203,10 @@ class SparkGrammar(SparkParser):
 
     def _negative(self) -> Node:
         """`-` and what stands behind it; of a number the sign is nearest, before any `::`."""
-        kinds = self._curr.token_type, self._next.token_type
+        is_number = self._curr.token_type is TokenType.NUMBER
         operand = self._parse_unary()
         number = operand
-        if kinds[0] is TokenType.NUMBER or kinds == (TokenType.DOT, TokenType.NUMBER):
+        if is_number:
             while (
                 number is not None and not isinstance(number, exp.Literal) and not number.meta.get("suffix")
             ):
@@ -222,12 +226,29 @@ class SparkGrammar(SparkParser):
         made.meta["suffix"] = self._prev.start == self._tokens[self._index - 2].start
         return made
 
+    def _parse_function_call(self, *how: Any, **named: Any) -> Node | None:
+        """A call; also one of a function that a text names, `IDENTIFIER('f')(x)`, which has no words between its arguments."""
+        made = super()._parse_function_call(*how, **named)
+        if not isinstance(made, exp.Anonymous) or made.name.lower() != "identifier":
+            return made
+        if not self._match(TokenType.L_PAREN):
+            return made
+        if self._curr.token_type is not TokenType.R_PAREN:
+            for arg in self._parse_function_args():
+                if arg.is_star:
+                    self.raise_error("Expecting values")  # of stars only calls by a plain name are made
+                made.append("expressions", arg)
+        self._match_r_paren()
+        return self._parse_window(made)
+
     #: Where a query ended with a clause behind which it cannot go on, and the word of that.
     _ended: tuple[int, Token] | None = None
 
     def _parse_query_modifiers(self, this: Any) -> Any:
         began = self._prev.end
         made = super()._parse_query_modifiers(this)
+        if isinstance(made, exp.Values) and (joins := made.args.pop("joins", None)):
+            made = exp.Table(this=made, joins=joins)  # as of those that have an alias
         last = check_order(self, made, began) if isinstance(made, self.MODIFIABLES) else None
         if last is not None:
             self._ended = self._index, last

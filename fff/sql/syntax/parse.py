@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
 
@@ -59,7 +62,41 @@ _BETWEEN = re.compile(r"(/\*\+|\{#)|--[^\n]*|/\*.*?\*/", re.DOTALL)
 #: What stands in the place of a table's name, be it one or not; and how it would be a file.
 _NAMED = re.compile(r"(?:\b(?:FROM|JOIN)\s+(?=[\w`])|,\s*(?=[^\W\d]|`))((?:\w|`[^`]*`|[.-])+)", re.IGNORECASE)
 _FILE = re.compile(r"(?:\w+\.)?(.*\.(?:[ct]sv|(?:nd)?json|jsonl|parquet|arrow|xlsx))", re.IGNORECASE)
+#: What stands behind no pipe, and what does in its place.
+_PIPED = {
+    "LATERAL": "|> JOIN LATERAL explode(…) AS e(x)",
+    "GROUP BY": "|> AGGREGATE … GROUP BY …",
+    "HAVING": "|> WHERE …",
+    "QUALIFY": "|> EXTEND … OVER (…) AS n |> WHERE n …",
+    "DISTINCT": "|> AGGREGATE GROUP BY …",
+}
 _WANT_BY = frozenset({"GROUP", "ORDER", "PARTITION", "SORT", "CLUSTER", "DISTRIBUTE"})
+
+#: Calls within calls while a statement is read and planned: enough for 200 brackets in brackets, as Spark reads no more.
+_CALLS = 8_000
+_QUERIES = 60
+_DEEP = threading.Lock()
+_deep = [0]  # how many are at it
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """What is called in here may call as deeply as a statement is nested. Raises QueryError where that is too deep."""
+    with _DEEP:
+        _deep[0] += 1
+        if _deep[0] == 1:
+            _deep.append(sys.getrecursionlimit())
+            sys.setrecursionlimit(max(_CALLS, _deep[1]))
+    try:
+        yield
+    except RecursionError as error:
+        hint = "no more than about 200 brackets, calls or operators stand in one another, in Spark, too"
+        raise QueryError("the SQL is nested too deeply", hint=hint) from error
+    finally:
+        with _DEEP:
+            _deep[0] -= 1
+            if not _deep[0]:
+                sys.setrecursionlimit(_deep.pop())
 
 
 def parse_statement(text: str, params: Mapping[str, object] | None = None) -> Statement:
@@ -106,7 +143,23 @@ def _parsed(text: str) -> Statement:
             hint="remove what follows the semicolon, or run the statements one by one",
         )
     _refuse_dangling_commas(text, tokens)
-    return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
+    _refuse_deep_queries(text, tokens)
+    with deep():
+        return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
+
+
+def _refuse_deep_queries(text: str, tokens: Sequence[Token]) -> None:
+    """Each query that stands in others takes more than these to plan."""
+    depths = depths_of(tokens)
+    around = list[int]()  # how deeply the queries stand that have begun, and not ended
+    for token, depth in zip(tokens, depths, strict=True):
+        while around and around[-1] > depth:
+            around.pop()
+        if token.token_type is TokenType.SELECT and (not around or around[-1] < depth):
+            around.append(depth)
+        if len(around) > _QUERIES:
+            message = f"more than {_QUERIES} queries stand in one another"
+            raise QueryError(message, sql=text, span=token_span(token), hint="name some of them in WITH")
 
 
 def _refuse_typeset(text: str, tokens: Sequence[Token]) -> None:
@@ -165,8 +218,6 @@ def _parse(text: str, tokens: list[Token]) -> Node:
         trees = parser().parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(text, tokens, error) from error
-    except RecursionError as error:
-        raise QueryError("the SQL is nested too deeply to be read") from error
     except (
         SqlglotError,
         AssertionError,
@@ -281,6 +332,8 @@ def _called(tokens: Sequence[Token], at: int) -> Token | None:
 def _meant(tokens: Sequence[Token], at: int) -> str:
     """What may have been meant where the parser stopped: a mistyped word is often taken for an alias before it stops."""
     stopped, before = tokens[at], tokens[max(at - 1, 0)]
+    if before.token_type is TokenType.PIPE_GT and stopped.text.upper() in _PIPED:
+        return f"write {_PIPED[stopped.text.upper()]}"
     if before.text.upper() == "TOP":
         return f"write LIMIT {stopped.text} at the end of the query"
     if before.text.upper() in _WANT_BY:

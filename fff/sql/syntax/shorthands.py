@@ -1,8 +1,8 @@
 """What the parser, or those who read its trees, know only written out.
 
 `TABLE t` as `SELECT * FROM t`, `VALUES (1)` as `SELECT * FROM VALUES (1)`, either before `|>` as `FROM …`, `|> UNION SELECT …` as
-`|> UNION (SELECT …)`, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`,
-`(SELECT a FROM t) LIMIT 2` as `SELECT a FROM t LIMIT 2`, `IDENTIFIER('f')(x)` as `f(x)`.
+`|> UNION (SELECT …)`, with or without the pipe, `|> DROP a` as `|> SELECT * EXCEPT (a)`, `FROM t SELECT a` as `SELECT a FROM t`, `FROM LATERAL t` as `FROM t`,
+`(SELECT a FROM t) LIMIT 2` as `SELECT a FROM t LIMIT 2`.
 """
 
 from __future__ import annotations
@@ -37,12 +37,18 @@ _BEFORE_A_QUERY = frozenset(
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _RELATION = _NAMES | {TokenType.L_PAREN, TokenType.VALUES, TokenType.RANGE}
 _SETS = frozenset({TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT})
+#: What a join begins with.
+JOINS = frozenset(
+    {
+        *(TokenType.JOIN, TokenType.INNER, TokenType.CROSS, TokenType.NATURAL, TokenType.LEFT),
+        *(TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI),
+    }
+)
+_ENDS_A_ROW = frozenset({TokenType.R_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.NULL})
 _BEGIN_A_QUERY = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.VALUES})
 _BEGIN_BRACKETS = _BEGIN_A_QUERY | {TokenType.TABLE, TokenType.WITH}
 _COUNTS = frozenset({TokenType.LIMIT, TokenType.OFFSET})
 _ALL = "(SELECT * FROM "
-#: `IDENTIFIER('abs')(`
-_CALLED = [TokenType.VAR, TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN, TokenType.L_PAREN]
 _PART = r"(?:[^\W\d]\w*|`(?:[^`]|``)+`)"
 _NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
 _TAIL = frozenset(
@@ -73,16 +79,13 @@ def without_shorthands(sql: str) -> Edited:
         first = next((kind for kind in outside if kind in _SETS | OF_A_SELECT), None)
         bare = TokenType.PIPE_GT in outside or first in OF_A_SELECT
         edits.append(edit(Span(tokens[0].start, tokens[0].start), "FROM " if bare else "SELECT * FROM "))
-    for at in range(len(tokens) - 4):
-        called = [one.token_type for one in tokens[at : at + 5]] == _CALLED
-        if called and tokens[at].text.lower() == "identifier":
-            name = plain_name(tokens[at + 2].text)
-            edits += [edit(Span(tokens[at].start, tokens[at + 3].end + 1), name)] if name else []
     for at, token in enumerate(tokens[:-1]):
         if token.token_type is TokenType.LATERAL and at and tokens[at - 1].token_type is TokenType.FROM:
             if tokens[at + 1].token_type in _RELATION:  # in front of which there is nothing to name
                 edits.append(edit(Span(token.start, token.end + 1), ""))
             continue
+        if token.token_type is TokenType.VALUES and at and tokens[at - 1].token_type is TokenType.L_PAREN:
+            edits += _rows_alone(tokens, depths, at)
         if token.token_type is not TokenType.TABLE or tokens[at + 1].token_type is TokenType.L_PAREN:
             continue
         before = tokens[at - 1].token_type if at else TokenType.SEMICOLON
@@ -107,6 +110,25 @@ def without_shorthands(sql: str) -> Edited:
     text = text.edited(brackets) if brackets else text
     turned = _turned(tokenize(text.sql)) if "from" in text.sql.lower() else []
     return text.edited(turned) if turned else text
+
+
+def _rows_alone(tokens: Sequence[Token], depths: Sequence[int], at: int) -> list[Edit]:
+    """Brackets around the rows that these brackets begin with, where they go on with a join."""
+    inside = [*range(at + 1, _end(tokens, depths, at, ()))]
+    inside = [one for one in inside if depths[one] == depths[at]]
+    if all(tokens[one].token_type is not TokenType.JOIN for one in inside):
+        return []
+    kinds = [token.token_type for token in tokens]
+    end = next(
+        one
+        for one in inside
+        if kinds[one] is TokenType.ALIAS
+        or (kinds[one] in _NAMES and kinds[one - 1] in _ENDS_A_ROW)
+        or kinds[one] is TokenType.JOIN
+        or (kinds[one] in JOINS and kinds[one + 1] is not TokenType.L_PAREN)
+    )
+    start, stop = tokens[at].start, tokens[end - 1].end + 1
+    return [edit(Span(start, start), "("), edit(Span(stop, stop), ")")]
 
 
 def _around_all(tokens: Sequence[Token]) -> list[Edit]:
@@ -228,23 +250,36 @@ def _in_order(tokens: Sequence[Token], depths: Sequence[int], first: int, select
 
 
 def _bracketed(tokens: Sequence[Token]) -> list[Edit]:
-    """Brackets around the queries that `|>` unites with others without any."""
+    """Brackets around the queries that are united with others behind `|>`, and a `|>` where UNION goes without."""
     edits: list[Edit] = []
     depths = depths_of(tokens) if any(token.token_type is TokenType.PIPE_GT for token in tokens) else ()
+    piped = list[int]()  # by depth, from which token on a query there stands behind a pipe
     for at in range(len(depths) - 2):
-        if tokens[at].token_type is not TokenType.PIPE_GT:
-            continue
-        if tokens[at + 1].token_type is TokenType.DROP:
+        kind, behind = tokens[at].token_type, tokens[at + 1].token_type
+        piped = [*piped, *[len(depths)] * (depths[at] + 1 - len(piped))][: depths[at] + 1]
+        if kind is TokenType.PIPE_GT and behind is TokenType.DROP:
             word, end = tokens[at + 1], _end(tokens, depths, at, _ENDS | _BEHIND_A_LIST, at + 2)
             stop = tokens[end - 1].end + 1
             edits += [edit(Span(word.start, word.end + 1), "SELECT * EXCEPT ("), edit(Span(stop, stop), ")")]
-        if tokens[at + 1].token_type not in _SETS:
+        piped[-1] = at if kind is TokenType.PIPE_GT else piped[-1]
+        own = kind is TokenType.PIPE_GT and behind in _SETS
+        columns = tokens[at - 1].token_type is TokenType.STAR and behind is TokenType.L_PAREN
+        bare = kind in _SETS and piped[-1] <= at and tokens[at - 1].token_type is not TokenType.PIPE_GT
+        if not own and (not bare or (columns and tokens[at + 2].token_type not in _BEGIN_BRACKETS)):
             continue
-        first = at + 2 + (tokens[at + 2].token_type in {TokenType.ALL, TokenType.DISTINCT})
-        if first >= len(tokens) or tokens[first].token_type not in _BEGIN_A_QUERY:
+        first = at + 1 + own
+        first += tokens[first].token_type in {TokenType.ALL, TokenType.DISTINCT}
+        if own and (first >= len(tokens) or tokens[first].token_type not in _BEGIN_A_QUERY):
             continue
-        end = _end(tokens, depths, at, _BEHIND_A_QUERY, first + 1)
-        start, stop = tokens[first].start, tokens[end - 1].end + 1
+        # INTERSECT binds what stands beside it, but for what ends with a pipe.
+        ends = _BEHIND_A_QUERY - (
+            {TokenType.INTERSECT} if bare and kind is not TokenType.INTERSECT else set()
+        )
+        end = _end(tokens, depths, at, ends, first + 1)
+        opens, start, stop = tokens[at].start, tokens[first].start, tokens[end - 1].end + 1
+        if bare:
+            piped[-1] = end
+            edits.append(edit(Span(opens, opens), "|> "))
         edits += [edit(Span(start, start), "("), edit(Span(stop, stop), ")")]
     return edits
 

@@ -127,6 +127,8 @@ SPARK.parser_class.FUNCTIONS = {
     **SPARK.parser_class.FUNCTIONS,
     # Whose path is a text, of which sqlglot makes more.
     "GET_JSON_OBJECT": lambda args: exp.Anonymous(this="get_json_object", expressions=args),
+    # Which takes no maps, as `size` does, for which sqlglot takes it.
+    "ARRAY_SIZE": lambda args: exp.Anonymous(this="array_size", expressions=args),
     "FIRST_VALUE": _first_value(exp.FirstValue),
     "LAST_VALUE": _first_value(exp.LastValue),
     "NAMED_STRUCT": _named_struct,
@@ -368,7 +370,7 @@ def _texts_read(text: str, tokens: Iterable[Token]) -> list[Token]:
 
 
 def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
-    """The same tokens, as one what sqlglot takes for several: `X 'F0'`, `!<`, and `>>>` where it closes no types."""
+    """The same tokens, as one what sqlglot takes for several: `X 'F0'`, `.5`, `!<`, and `>>>` where it closes no types."""
     told: list[Token] = []
     types, marks = 0, 0  # open in angle brackets; `>` one behind the other that close none
     for token in tokens:
@@ -378,6 +380,9 @@ def _joined(text: str, tokens: Iterable[Token]) -> list[Token]:
             if not _HEX.fullmatch(token.text):
                 raise _no_hex(text, before.start, token.end + 1)
             before.token_type, before.text, before.end = TokenType.HEX_STRING, token.text, token.end
+            continue
+        if kinds == (TokenType.DOT, TokenType.NUMBER) and touches and _NUMBER.fullmatch(f"0.{token.text}"):
+            before.token_type, before.text, before.end = kind, f"0.{token.text}", token.end
             continue
         if kinds[0] is TokenType.NOT and kind in _NEITHER and touches and text[before.start] == "!":
             before.token_type, before.text, before.end = _NEITHER[kind], f"!{token.text}", token.end
@@ -447,10 +452,8 @@ def _is_name(text: str, token: Token, before: TokenType, after: Sequence[TokenTy
 
 
 def _is_before_operand(token: Token, before: TokenType, after: Sequence[TokenType]) -> bool:
-    """Whether a word stands before a value that begins as if something went on: `.5`, `desc`, `div(i, 2)`."""
+    """Whether a word stands before a value that begins as if something went on: `desc`, `div(i, 2)`."""
     kind, (first, second) = token.token_type, after
-    if first is TokenType.DOT:
-        return second is TokenType.NUMBER
     if kind is TokenType.CASE:
         if first in _ORDERS:  # ORDER BY case DESC NULLS LAST
             ends = second in _COMES_AFTER or second in {TokenType.COMMA, TokenType.VAR, TokenType.ROWS}

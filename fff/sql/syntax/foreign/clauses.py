@@ -99,6 +99,12 @@ def check_order(parser: SparkParser, query: Node, began: int) -> Token | None:
         together = {first.key, later.key}
         if together <= set(_ORDERS) and together != {"distribute", "sort"}:
             raise later.refused(parser, f"cannot stand beside {first.shown}", "keep one of them")
+    if isinstance(query, exp.Select) and "from_" not in query.args:
+        for clause in clauses:
+            if clause.key in ("joins", "sample"):
+                raise clause.refused(
+                    parser, "stands behind FROM, and there is none", "write FROM and a table before it"
+                )
     piped = query.meta.get("piped")
     for clause in clauses if piped or not isinstance(query, exp.Select) else ():
         joins = not piped and clause.key in ("joins", "sample", "laterals")

@@ -1,4 +1,4 @@
-"""Columns that a text names, `IDENTIFIER('t.a')` and `IDENTIFIER(:column)`, by their plain names."""
+"""Columns and functions that a text names, `IDENTIFIER('t.a')` and `IDENTIFIER(:function)(x)`, by their plain names."""
 
 from __future__ import annotations
 
