@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from fff.catalog import Page
 from fff.stats import AccessMeter
 from fff.structs import field
-from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Told
+from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.bodies import DecodedBlock
 from fff_sources.http.response.json import (
@@ -45,9 +45,6 @@ _KEPT = 100_000  # records that are remembered at least, and twice as many at mo
 
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
 _BEGIN = 256  # bytes that are compared beside the checksum
-
-#: What a sequence of marks is made one number by.
-_PRIME, _BASE = 2**89 - 1, 0x9E3779B97F4A7C15F39CC0
 
 _LINES = frozenset({"csv", "ndjson"})
 _ABSENT = Raw(b"")
@@ -91,6 +88,12 @@ class Records:
             single = self._form == "parquet" or kind_of(part) != "["
             marks += [hash(bytes(raw)) for raw in ([part] if single else decode(part, type=list[Raw]))]
         return marks
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether none is like another."""
+        marks = self.marks()
+        return len(set(marks)) == len(marks)
 
     def declared(self) -> list[int]:
         """What tells each from the others by what the table declares; nothing where that is a single member, or cannot be read."""
@@ -235,44 +238,6 @@ class Repeats:
             self._old, self._new = self._new, set()
 
 
-def check_place(
-    ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records], param: str | None
-) -> None:
-    """Raise PaginationError where a page, of which it is doubtful what counts, may hold what came."""
-    if ask.instead is None or ask.before is None:
-        return
-    if twice := _overlap(records_of(ask.before), records_of(answer)):
-        raise PaginationError(
-            f"the page at {param}={ask.position} begins with the last {twice} of the page before, which may be others "
-            "that are alike: declare its page_size, or a primary_key that tells them"
-        )
-
-
-def comes_again(
-    ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records]
-) -> tuple[bool, Ask | None]:
-    """Whether a page, of which it is doubtful what counts, does for certain hold what came; and what to ask in its place."""
-    if ask.instead is None or ask.before is None or not answer.records:
-        return False, None
-    twice = _overlap(records_of(ask.before), records_of(answer))
-    if ask.by and twice == answer.records:
-        return True, None  # by elements: all records are here
-    # One record may be another that is alike; but none comes again where records are counted.
-    again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
-    return again, ask.instead if again else None
-
-
-def _overlap(before: Records, behind: Records) -> int:
-    """How many of the last records of a page are the first ones of the page behind it, in one pass over both."""
-    longest = last = first = 0
-    weight = 1
-    for length, (back, front) in enumerate(zip(reversed(before.marks()), behind.marks(), strict=False), 1):
-        last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
-        weight = weight * _BASE % _PRIME
-        longest = length if last == first else longest
-    return longest
-
-
 class Moved:
     """Notices rows that came on two pages: what a source moved over their border, or has twice.
 
@@ -289,6 +254,11 @@ class Moved:
         if self._key and self._bytes < _LOOKED_AT_BYTES and len(rows):
             self._pages.append(rows)
             self._bytes += rows.nbytes
+
+    def forget(self, pages: Collection[Page]) -> None:
+        """Those of pages that were not handed on."""
+        gone = {id(page.rows) for page in pages}
+        self._pages = [rows for rows in self._pages if id(rows) not in gone]
 
     def complaint(self, rows: int | None, records: int, pages: int) -> str | None:
         """Rows that came twice where others should have, which the number of all `rows` does not show."""

@@ -13,8 +13,15 @@ from typing import overload
 
 from fff.structs import Struct, replace
 from fff.web.types import Response
+from fff_sources.http.paging.consistency import Records
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Told, TotalAt, Unit
 from fff_sources.http.spec import spec
+
+RecordsOf = Callable[[PageAnswer], Records]
+#: What a sequence of marks is made one number by.
+_PRIME, _BASE = 2**89 - 1, 0x9E3779B97F4A7C15F39CC0
+_CERTAIN = 10  # records of a page without two that are alike: that the next one is like its last is no chance
+_LOOKS = 8  # borders behind short pages that are looked at for rows which have places and did not come
 
 
 class LaterPages(Sequence[Ask]):
@@ -59,7 +66,8 @@ class PageRange(Struct, frozen=True):
 class OffsetPaginator:
     """`offset=` and `limit=`.
 
-    Moves on by the records received, so a page cap below the size asked for loses nothing.
+    Moves on by the records received, so a page cap below the size asked for loses nothing; by the size, once
+    pages have shown that the source hides rows after it has cut them.
     """
 
     remedy = ""
@@ -87,6 +95,9 @@ class OffsetPaginator:
         self._fixed = False  # that end is one of a part, or has been passed already
         # The first page was as long as asked for, so that a shorter one may be the last.
         self._honoured = False
+        self._first_length = 0
+        self._leaps: bool | None = None  # hidden rows have places, too; None: that is to be seen
+        self._looks = _LOOKS
 
     @property
     def param(self) -> str | None:
@@ -101,10 +112,13 @@ class OffsetPaginator:
         """From the record after the last one received, until the total or, without one, an empty page."""
         total = self._total.exact(answer)
         self._unit.take(answer.counts, total, by=ask.by)
+        self._leaps = self._leaps if ask.leaps is None else ask.leaps
         position = self._behind(ask, answer)
+        if ask.position == self._first:
+            self._first_length = position - ask.position
         if ask.expected is not None:
             self._most = max(self._most, total or 0)
-            following = None if answer.is_empty else self._after_one_of_rest(ask, position)
+            following = None if answer.is_empty else self._after_one_of_rest(ask, position, answer)
             self._at_end = self._at_end or position == self._end
             return following if following is not None else self._grown()
         if answer.is_empty:
@@ -126,11 +140,21 @@ class OffsetPaginator:
         return replace(self._behind_this(ask, position, answer), confirms=short and self._honoured)
 
     def _behind_this(self, ask: Ask, position: int, answer: PageAnswer) -> Ask:
-        return self._unit.asked(self._ask(position), answer, lambda length: self._ask(ask.position + length))
+        following, length = self._ask(position), position - ask.position
+        if self._unit.is_open:
+            return self._unit.asked(following, answer, lambda length: self._ask(ask.position + length))
+        # As short as the first one, pages are cut shorter than asked for; that one has shown what has places.
+        alike = ask.position != self._first and length == self._first_length
+        if self._size is None or length >= self._size or alike or self._leaps is not None or not self._looks:
+            return following
+        self._looks -= 1
+        leap = replace(self._ask(ask.position + self._size), leaps=True)
+        return replace(following, before=answer, instead=leap)
 
     def _behind(self, ask: Ask, answer: PageAnswer) -> int:
         """The place behind a page."""
-        return ask.position + self._unit.of(answer.counts, ask.expected or self._size)
+        length = self._unit.of(answer.counts, ask.expected or self._size)
+        return ask.position + (max(length, self._size or 0) if self._leaps else length)
 
     def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:
         """Whether anything stands behind what should be the last page."""
@@ -139,16 +163,20 @@ class OffsetPaginator:
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
         """Pages as long as the first one came, up to the total, from where it is known what counts."""
         total = self._total.exact(answer)
-        length = answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
-        step = length if ask.by is None or ask.before is None else max(length, ask.before.counts[ask.by])
+        length, before = self._length(ask, answer), 0 if ask.before is None else self._length(ask, ask.before)
+        step = max(length, before)
         unknown = ask.by is None and length != self._size and len({*answer.counts}) > 1
-        if total is None or length == 0 or unknown:
+        unseen = ask.leaps is None and before == 0 and length < (self._size or 0)
+        if total is None or length == 0 or unknown or unseen or ask.leaps:
             return None
         self._end = end = self._first + total
         return LaterPages(
             range(ask.position + length, end, step),
             lambda position: self._ask(position, expected=min(step, end - position)),
         )
+
+    def _length(self, ask: Ask, answer: PageAnswer) -> int:
+        return answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells."""
@@ -166,12 +194,12 @@ class OffsetPaginator:
         self._fixed = True
         return self._ask(self._end)
 
-    def _after_one_of_rest(self, ask: Ask, position: int) -> Ask | None:
+    def _after_one_of_rest(self, ask: Ask, position: int, answer: PageAnswer) -> Ask | None:
         """The rest of its own stretch when the page came short; past the total when the last page came long."""
         assert ask.expected is not None
         missing = ask.expected - (position - ask.position)
         if missing > 0:
-            return self._ask(position, expected=missing)
+            return replace(self._ask(position, expected=missing), before=answer)
         if missing < 0 and ask.position + ask.expected < self._end:
             raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
         return None if missing == 0 else self._ask(position)
@@ -310,6 +338,79 @@ def _texts(values: Mapping[str, int]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
+def check_place(ask: Ask, answer: PageAnswer, records_of: RecordsOf, param: str | None) -> str | None:
+    """What is doubtful of a page, of which it is not known what has places, as it may hold what came.
+
+    Raises PaginationError where that is as good as certain.
+    """
+    if ask.before is None or not (ask.by is not None or ask.expected is not None or ask.leaps is False):
+        return None
+    if ask.by is not None and ask.instead is None:
+        return None
+    before = records_of(ask.before)
+    if not (twice := _overlap(before, records_of(answer))):
+        return None
+    what = f"the page at {param}={ask.position} begins with the last {twice} of the page before"
+    other = (
+        f"{what}, which may be others that are alike: declare its page_size, or a primary_key that tells them"
+    )
+    certain = before.are_distinct and (twice > 1 or ask.before.records >= _CERTAIN)
+    if ask.expected is not None and certain:
+        raise PaginationError(
+            f"{what}: the source hides rows that have places. Without total_path its pages are read one by one, and right"
+        )
+    if ask.by is not None or (ask.leaps is False and twice > 1):
+        raise PaginationError(other)
+    return other if certain else None
+
+
+def comes_again(ask: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bool, Ask | None]:
+    """Whether a page, of which it is doubtful what has places, does for certain hold what came; what to ask in its place."""
+    if ask.instead is None or ask.before is None:
+        return False, None
+    if ask.by is None:
+        return _leaps(ask, ask.instead, answer, records_of)
+    if not answer.records:
+        return False, None
+    twice = _overlap(records_of(ask.before), records_of(answer))
+    if ask.by and twice == answer.records:
+        return True, None  # by elements: all records are here
+    # One record may be another that is alike; but none comes again where records are counted.
+    again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
+    return again, ask.instead if again else None
+
+
+def _leaps(ask: Ask, instead: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bool, Ask | None]:
+    """The same behind a page that came short, as from a source that hides rows once it has cut its pages.
+
+    From such a one a page begins with the last rows of the short one, and the page that leaps over the hidden
+    ones as well goes on as this one does behind those. Else the rows are others that are alike, and this page
+    is asked for again.
+    """
+    assert ask.before is not None
+    before, here = records_of(ask.before), records_of(answer)
+    if ask.leaps is None:
+        again = before.are_distinct and 0 < _overlap(before, here) < ask.before.records
+        return again, replace(instead, before=answer, instead=replace(ask, leaps=False)) if again else None
+    if not ask.leaps or instead.before is None:
+        return False, None
+    twice = _overlap(records_of(instead.before), before)
+    behind = before.marks()[twice:]
+    proven = behind == here.marks()[: len(behind)] and (bool(behind) or twice > 1)
+    return not proven, None if proven else instead
+
+
+def _overlap(before: Records, behind: Records) -> int:
+    """How many of the last records of a page are the first ones of the page behind it, in one pass over both."""
+    longest = last = first = 0
+    weight = 1
+    for length, (back, front) in enumerate(zip(reversed(before.marks()), behind.marks(), strict=False), 1):
+        last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
+        weight = weight * _BASE % _PRIME
+        longest = length if last == first else longest
+    return longest
+
+
 class ScanPart(Struct, frozen=True):
     """What one reader is to read. Without a share it is the whole scan, whose first page is there already."""
 
@@ -317,6 +418,13 @@ class ScanPart(Struct, frozen=True):
     asks: tuple[Ask, ...] = ()
     share: PageRange | None = None
     of: int = 1  # how many parts there are
+
+
+def behind_first(endpoint: spec.Endpoint, asks: tuple[Ask, ...], first: PageAnswer) -> tuple[Ask, ...]:
+    """The questions of the first part, so that behind a short page at an offset it is seen what has places."""
+    paginator = endpoint.paginator
+    short = isinstance(paginator, spec.Offset) and first.records < (paginator.page_size or 0)
+    return (replace(asks[0], before=first), *asks[1:]) if asks and short else asks
 
 
 def is_divisible(endpoint: spec.Endpoint) -> bool:

@@ -44,9 +44,10 @@ class Ask(Struct, frozen=True):
     expected: int | None = None  # records this page should hold, where that is known
     confirms: bool = False  # that the page before, a short one, was the last
     may_lack: bool = False  # it may be refused: the page before says that it is the last
-    before: PageAnswer | None = None  # the page that it follows, where it is not known what counts
+    before: PageAnswer | None = None  # the page that it follows, where it is not known what has places
     by: int | None = None  # which of the two counts has led to this place
     instead: Ask | None = None  # by the other one, where this page turns out to repeat what came
+    leaps: bool | None = None  # whether it is taken that rows which the source hides have places, too
     # Parameters as JSON has them, where that is not text.
     values: Mapping[str, object] = field(default_factory=dict)
 
