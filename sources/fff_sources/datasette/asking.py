@@ -100,7 +100,7 @@ def comparisons(declared: str, spark: str) -> tuple[str, ...]:
 class TablePage(FilterWords, frozen=True):
     """How one access method asks. `first` is the column asked for where none is needed.
 
-    `fractions` are the columns of decimals that are read as `double`: SQLite keeps whole numbers in them exactly.
+    `fractions` are columns of decimals that are read as `double`; whole numbers in them SQLite keeps exactly.
     """
 
     path: str

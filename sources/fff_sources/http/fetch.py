@@ -438,10 +438,12 @@ class Reading(Struct, dict=True):
             answer = PageAnswer(body, response.headers, response.url, records, self._around)
             self._came = answer.counts
             return [*(Page(block.rows) for block in blocks), *parts], answer
+        about = f"{self.source}.{self.table}"
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
-            about = f"{self.source}.{self.table}"
             self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
         text = self.body.text(response) if opened is None else opened.text
+        if self.endpoint.skip_rows:
+            self._drift.note_skipped(text, self.endpoint.skip_rows, self.meter, about)
         answer = PageAnswer(text, response.headers, response.url, records, self._around)
         self._came = self._came.plus(answer.counts)
         try:

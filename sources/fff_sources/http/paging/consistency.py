@@ -31,6 +31,7 @@ from fff_sources.http.response.json import (
     is_field_name,
 )
 from fff_sources.http.response.jsonpath import JsonPath, kind_of
+from fff_sources.http.response.text.csv_text import head_of
 
 NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 _CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
@@ -315,10 +316,23 @@ class Gaps:
 
 
 class Drift:
-    """Notices members that pages had and a later one does not, which may have got another name: what is NULL then may be a loss."""
+    """Notices what pages had and a later one does not: members, which may have got another name, and rows that are no data."""
 
     def __init__(self) -> None:
         self._filled: frozenset[str] = frozenset()  # columns that some page had a value of
+        self._skipped: bytes | None = None  # rows that are no data, of the first page
+
+    def note_skipped(self, page: bytes, rows: int, meter: AccessMeter, table: str) -> None:
+        """So many rows of a page of CSV are left out: tells of others than those of the first one."""
+        header, end = head_of(page, None, 0), head_of(page, None, rows)
+        if header is None or end is None:
+            return
+        skipped = page[header[1] : end[1]].strip()
+        self._skipped = self._skipped or skipped
+        if skipped != self._skipped:
+            meter.doubt(
+                f"{table}: the rows that skip_rows leaves out are others on a later page, where they may be data"
+            )
 
     def note(
         self,
