@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Protocol
 
 from fff.structs import Struct, field, replace
-from fff_sources.http.paging.envelope import says_estimate
+from fff_sources.http.paging.envelope import PagingHints, says_estimate
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
@@ -145,6 +145,11 @@ class PageAnswer(Struct, frozen=True, dict=True):
     def is_empty(self) -> bool:
         """Whether it holds nothing at all."""
         return not any(self.counts)
+
+    @cached_property
+    def hints(self) -> dict[bool, PagingHints]:
+        """What it says of pages in the usual words, once somebody has looked: by whether the body was looked into at its edges first."""
+        return {}
 
     @cached_property
     def _members(self) -> dict[str, Raw]:
