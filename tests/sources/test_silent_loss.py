@@ -423,14 +423,15 @@ async def test_places_that_count_what_is_hidden_bring_no_row_twice_where_a_key_t
     assert {row["n"] for row in await reader.scan("t", window=window)} == {*range(41)} - {*hidden}
 
 
-def hiding(hidden: Collection[int], rows: int, told: int | None, cap: int = 10) -> Handler:
+def hiding(hidden: Collection[int], rows: int, told: int | None, cap: int = 10, **around: int) -> Handler:
     """A source that cuts its pages of ten first, and then hides rows."""
 
     async def handler(asked: web.Request) -> web.Response:
         start = int(asked.query.get("offset", 0))
         end = min(start + min(cap, int(asked.query.get("limit", 10))), rows)
         page = [row for row in records(start, end) if row["n"] not in hidden]
-        return web.json_response({"r": page} | ({} if told is None else {"total": told}))
+        around.update({"offset": start} if around else {})
+        return web.json_response({"r": page} | around | ({} if told is None else {"total": told}))
 
     return handler
 
@@ -451,6 +452,16 @@ async def test_places_that_count_what_is_hidden_are_known_by_the_rows_that_come_
             {*range(rows)} - {*hidden}
         )
         assert (reader.truncated, reader.meter.doubts) == ([], 0)
+
+
+async def test_they_are_known_so_where_the_answers_say_how_pages_follow(serve: Serve, read: Read) -> None:
+    for hidden in ((3, 13), (9, 25), (27, 28, 29, 31)):
+        server = await serve(hiding(hidden, 41, None, limit=10))
+        paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+        for paginator in ("type: auto", OFFSETS):
+            reader = read(paged.format(url=server.url, paginator=paginator, key=""))
+            assert [row["n"] for row in await reader.scan("t")] == sorted({*range(41)} - {*hidden})
+            assert reader.truncated == []
 
 
 async def test_hidden_rows_amid_pages_that_are_fetched_together_are_an_error(

@@ -47,6 +47,9 @@ _KEPT = 100_000  # records that are remembered at least, and twice as many at mo
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
 _BEGIN = 256  # bytes that are compared beside the checksum
 
+#: What a sequence of marks is made one number by.
+_PRIME, _BASE = 2**89 - 1, 0x9E3779B97F4A7C15F39CC0
+
 _LINES = frozenset({"csv", "ndjson"})
 _ABSENT = Raw(b"")
 
@@ -95,6 +98,16 @@ class Records:
         """Whether none is like another."""
         marks = self.marks()
         return len(set(marks)) == len(marks)
+
+    def followed_by(self, behind: Records) -> int:
+        """How many of the last ones are the first ones of the page behind, in one pass over both."""
+        longest = last = first = 0
+        weight = 1
+        for length, (back, front) in enumerate(zip(reversed(self.marks()), behind.marks(), strict=False), 1):
+            last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
+            weight = weight * _BASE % _PRIME
+            longest = length if last == first else longest
+        return longest
 
     def declared(self) -> list[int]:
         """What tells each from the others by what the table declares; nothing where that is a single member, or cannot be read."""

@@ -18,9 +18,9 @@ from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError,
 from fff_sources.http.spec import spec
 
 RecordsOf = Callable[[PageAnswer], Records]
-#: What a sequence of marks is made one number by.
-_PRIME, _BASE = 2**89 - 1, 0x9E3779B97F4A7C15F39CC0
-_CERTAIN = 10  # records of a page without two that are alike: that the next one is like its last is no chance
+_CERTAIN = (
+    10  # records of a page without two that are alike: that the next one is like its last may be no chance
+)
 _LOOKS = 8  # borders behind short pages that are looked at for rows which have places and did not come
 
 
@@ -63,6 +63,31 @@ class PageRange(Struct, frozen=True):
         return None
 
 
+class Hidden:
+    """Whether a source hides rows that have places, which the page behind a short one shows; None: it is not known."""
+
+    def __init__(self) -> None:
+        self.are: bool | None = None
+        self._looks = _LOOKS
+
+    def take(self, ask: Ask) -> None:
+        """What has come of it."""
+        self.are = self.are if ask.leaps is None else ask.leaps
+
+    def behind(self, length: int, size: int | None) -> int:
+        """How many places a page has that came with so many rows."""
+        return max(length, size or 0) if self.are else length
+
+    def looking(
+        self, following: Ask, answer: PageAnswer, length: int, size: int | None, leap: Callable[[int], Ask]
+    ) -> Ask:
+        """What follows a page, so that it shows that where the page is short; `leap`: what is asked for so many places on."""
+        if size is None or not 0 < length < size or self.are is not None or not self._looks:
+            return following
+        self._looks -= 1
+        return replace(following, before=answer, instead=replace(leap(size), leaps=True))
+
+
 class OffsetPaginator:
     """`offset=` and `limit=`.
 
@@ -95,9 +120,7 @@ class OffsetPaginator:
         self._fixed = False  # that end is one of a part, or has been passed already
         # The first page was as long as asked for, so that a shorter one may be the last.
         self._honoured = False
-        self._first_length = 0
-        self._leaps: bool | None = None  # hidden rows have places, too; None: that is to be seen
-        self._looks = _LOOKS
+        self._hidden = Hidden()
 
     @property
     def param(self) -> str | None:
@@ -112,10 +135,8 @@ class OffsetPaginator:
         """From the record after the last one received, until the total or, without one, an empty page."""
         total = self._total.exact(answer)
         self._unit.take(answer.counts, total, by=ask.by)
-        self._leaps = self._leaps if ask.leaps is None else ask.leaps
+        self._hidden.take(ask)
         position = self._behind(ask, answer)
-        if ask.position == self._first:
-            self._first_length = position - ask.position
         if ask.expected is not None:
             self._most = max(self._most, total or 0)
             following = None if answer.is_empty else self._after_one_of_rest(ask, position, answer)
@@ -129,7 +150,7 @@ class OffsetPaginator:
             return self._behind_this(ask, position, answer)
         if total is not None:
             # More records than the total: it is wrong, and only an empty page is the end.
-            ended = position - self._first == total
+            ended = (self._unit.came(total) if self._hidden.are else position - self._first) == total
             return None if ended else self._behind_this(ask, position, answer)
         length = position - ask.position
         if ask.position == self._first:
@@ -140,21 +161,19 @@ class OffsetPaginator:
         return replace(self._behind_this(ask, position, answer), confirms=short and self._honoured)
 
     def _behind_this(self, ask: Ask, position: int, answer: PageAnswer) -> Ask:
-        following, length = self._ask(position), position - ask.position
+        following = self._ask(position)
+
+        def leap(places: int) -> Ask:
+            return self._ask(ask.position + places)
+
         if self._unit.is_open:
-            return self._unit.asked(following, answer, lambda length: self._ask(ask.position + length))
-        # As short as the first one, pages are cut shorter than asked for; that one has shown what has places.
-        alike = ask.position != self._first and length == self._first_length
-        if self._size is None or length >= self._size or alike or self._leaps is not None or not self._looks:
-            return following
-        self._looks -= 1
-        leap = replace(self._ask(ask.position + self._size), leaps=True)
-        return replace(following, before=answer, instead=leap)
+            return self._unit.asked(following, answer, leap)
+        return self._hidden.looking(following, answer, position - ask.position, self._size, leap)
 
     def _behind(self, ask: Ask, answer: PageAnswer) -> int:
         """The place behind a page."""
         length = self._unit.of(answer.counts, ask.expected or self._size)
-        return ask.position + (max(length, self._size or 0) if self._leaps else length)
+        return ask.position + self._hidden.behind(length, self._size)
 
     def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:
         """Whether anything stands behind what should be the last page."""
@@ -170,10 +189,13 @@ class OffsetPaginator:
         if total is None or length == 0 or unknown or unseen or ask.leaps:
             return None
         self._end = end = self._first + total
-        return LaterPages(
-            range(ask.position + length, end, step),
-            lambda position: self._ask(position, expected=min(step, end - position)),
-        )
+        start, seen = ask.position + length, answer if before > length and ask.leaps is None else None
+
+        def part(position: int) -> Ask:
+            one = self._ask(position, expected=min(step, end - position))
+            return replace(one, before=seen if position == start else None)
+
+        return LaterPages(range(start, end, step), part)
 
     def _length(self, ask: Ask, answer: PageAnswer) -> int:
         return answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
@@ -348,20 +370,20 @@ def check_place(ask: Ask, answer: PageAnswer, records_of: RecordsOf, param: str 
     if ask.by is not None and ask.instead is None:
         return None
     before = records_of(ask.before)
-    if not (twice := _overlap(before, records_of(answer))):
+    if not (twice := before.followed_by(records_of(answer))):
         return None
     what = f"the page at {param}={ask.position} begins with the last {twice} of the page before"
     other = (
         f"{what}, which may be others that are alike: declare its page_size, or a primary_key that tells them"
     )
-    certain = before.are_distinct and (twice > 1 or ask.before.records >= _CERTAIN)
-    if ask.expected is not None and certain:
+    distinct = before.are_distinct
+    if ask.expected is not None and distinct and twice > 1:
         raise PaginationError(
             f"{what}: the source hides rows that have places. Without total_path its pages are read one by one, and right"
         )
     if ask.by is not None or (ask.leaps is False and twice > 1):
         raise PaginationError(other)
-    return other if certain else None
+    return other if distinct and ask.before.records >= _CERTAIN else None
 
 
 def comes_again(ask: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bool, Ask | None]:
@@ -372,7 +394,7 @@ def comes_again(ask: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bo
         return _leaps(ask, ask.instead, answer, records_of)
     if not answer.records:
         return False, None
-    twice = _overlap(records_of(ask.before), records_of(answer))
+    twice = records_of(ask.before).followed_by(records_of(answer))
     if ask.by and twice == answer.records:
         return True, None  # by elements: all records are here
     # One record may be another that is alike; but none comes again where records are counted.
@@ -390,25 +412,14 @@ def _leaps(ask: Ask, instead: Ask, answer: PageAnswer, records_of: RecordsOf) ->
     assert ask.before is not None
     before, here = records_of(ask.before), records_of(answer)
     if ask.leaps is None:
-        again = before.are_distinct and 0 < _overlap(before, here) < ask.before.records
+        again = before.are_distinct and 0 < before.followed_by(here) < ask.before.records
         return again, replace(instead, before=answer, instead=replace(ask, leaps=False)) if again else None
     if not ask.leaps or instead.before is None:
         return False, None
-    twice = _overlap(records_of(instead.before), before)
+    twice = records_of(instead.before).followed_by(before)
     behind = before.marks()[twice:]
     proven = behind == here.marks()[: len(behind)] and (bool(behind) or twice > 1)
     return not proven, None if proven else instead
-
-
-def _overlap(before: Records, behind: Records) -> int:
-    """How many of the last records of a page are the first ones of the page behind it, in one pass over both."""
-    longest = last = first = 0
-    weight = 1
-    for length, (back, front) in enumerate(zip(reversed(before.marks()), behind.marks(), strict=False), 1):
-        last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
-        weight = weight * _BASE % _PRIME
-        longest = length if last == first else longest
-    return longest
 
 
 class ScanPart(Struct, frozen=True):
