@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
 from fff.structs import Struct, replace
@@ -88,14 +88,51 @@ class Hidden:
         return replace(following, before=answer, instead=replace(leap(size), leaps=True))
 
 
-class OffsetPaginator:
+class _Counted:
+    """What both have: a first place, a size that may be asked for, and what a short page says."""
+
+    remedy = ""
+
+    def __init__(
+        self, param: str, first: int, size_param: str | None, page_size: int | None, *, short_page_ends: bool
+    ) -> None:
+        self.param: str | None = param
+        self._param, self._first = param, first
+        self._size_param, self._size = size_param, page_size
+        self._short_page_ends = short_page_ends
+        self._unit = Unit(page_size)
+        # The first page was as long as asked for, so that a shorter one may be the last.
+        self._honoured = False
+
+    def start(self) -> Ask:
+        """From the first place on."""
+        return self._ask(self._first)
+
+    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
+        values = {self._param: position}
+        if self._size is not None and self._size_param is not None:
+            values[self._size_param] = self._length_of(position, expected, self._size)
+        params = {name: str(value) for name, value in values.items()}
+        return Ask(params, position=position, expected=expected, confirms=confirms, values=values)
+
+    def _length_of(self, position: int, expected: int | None, size: int) -> int:  # noqa: ARG002
+        """How long a page is asked for."""
+        return size
+
+    def _unless_short(self, following: Ask, length: int) -> Ask | None:
+        """What follows a page of a scan that has no total: what confirms that a short one was the last, perhaps."""
+        short = self._size is not None and length < self._size
+        if short and self._short_page_ends:
+            return None
+        return replace(following, confirms=short and self._honoured)
+
+
+class OffsetPaginator(_Counted):
     """`offset=` and `limit=`.
 
     Moves on by the records received, so a page cap below the size asked for loses nothing; by the size, once
     pages have shown that the source hides rows after it has cut them.
     """
-
-    remedy = ""
 
     def __init__(
         self,
@@ -107,29 +144,13 @@ class OffsetPaginator:
         *,
         short_page_ends: bool = False,
     ) -> None:
-        self._short_page_ends = short_page_ends
-        self._unit = Unit(page_size)
-        self._offset_param = offset_param
-        self._size_param = size_param
-        self._size = page_size
+        super().__init__(offset_param, start, size_param, page_size, short_page_ends=short_page_ends)
         self._total = total
-        self._first = start
         self._end = start  # by the total, once `rest` was asked for
         self._most = 0  # the largest total that was told meanwhile
         self._at_end = False  # all before that end has been asked for, and nothing behind it
         self._fixed = False  # that end is one of a part, or has been passed already
-        # The first page was as long as asked for, so that a shorter one may be the last.
-        self._honoured = False
         self._hidden = Hidden()
-
-    @property
-    def param(self) -> str | None:
-        """The offset's."""
-        return self._offset_param
-
-    def start(self) -> Ask:
-        """From the first record."""
-        return self._ask(self._first)
 
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """From the record after the last one received, until the total or, without one, an empty page."""
@@ -155,10 +176,7 @@ class OffsetPaginator:
         length = position - ask.position
         if ask.position == self._first:
             self._honoured = length == self._size
-        short = self._size is not None and length < self._size
-        if short and self._short_page_ends:
-            return None
-        return replace(self._behind_this(ask, position, answer), confirms=short and self._honoured)
+        return self._unless_short(self._behind_this(ask, position, answer), length)
 
     def _behind_this(self, ask: Ask, position: int, answer: PageAnswer) -> Ask:
         following = self._ask(position)
@@ -223,22 +241,17 @@ class OffsetPaginator:
         if missing > 0:
             return replace(self._ask(position, expected=missing), before=answer)
         if missing < 0 and ask.position + ask.expected < self._end:
-            raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
+            raise PaginationError(f"the page at {self.param}={ask.position} runs into the next one")
         return None if missing == 0 else self._ask(position)
 
-    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
-        values = {self._offset_param: position}
-        if self._size is not None and self._size_param is not None:
-            inner = expected is not None and position + expected < self._end
-            # A page inside the whole must not run into the next one.
-            values[self._size_param] = min(self._size, expected) if inner and expected else self._size
-        return Ask(_texts(values), position=position, expected=expected, confirms=confirms, values=values)
+    def _length_of(self, position: int, expected: int | None, size: int) -> int:
+        inner = expected is not None and position + expected < self._end
+        # A page inside the whole must not run into the next one.
+        return min(size, expected) if inner and expected else size
 
 
-class PageNumberPaginator:
+class PageNumberPaginator(_Counted):
     """`page=`. Ends by the number of pages, by the number of records, or by an empty page."""
-
-    remedy = ""
 
     def __init__(
         self,
@@ -251,54 +264,36 @@ class PageNumberPaginator:
         records: TotalAt,
         short_page_ends: bool = False,
     ) -> None:
-        self._short_page_ends = short_page_ends
-        self._page_param = page_param
-        self._base = base_page
-        self._size_param = size_param
-        self._size = page_size
+        super().__init__(page_param, base_page, size_param, page_size, short_page_ends=short_page_ends)
         self._pages = pages
         self._records = records
-        self._unit = Unit(page_size)
-        self._first_length = 0
         self._outstanding = 0  # questions of `rest` not answered yet
         self._last = base_page
         self._share: PageRange | None = None
-
-    @property
-    def param(self) -> str | None:
-        """The page number's."""
-        return self._page_param
-
-    def start(self) -> Ask:
-        """The base page."""
-        return self._ask(self._base)
 
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next number, unless this was the last page."""
         total, pages = self._own_total(answer), self._pages.exact(answer)
         self._unit.take(answer.counts, total)
         length = self._unit.of(answer.counts, self._size)
-        if ask.position == self._base:
-            self._first_length = length
+        if ask.position == self._first:
+            self._honoured = length == self._size
         following = self._ask(ask.position + 1)
         if ask.expected is not None:  # one of the questions of `rest`
             return self._after_one_of_rest(total, pages)
         if pages is not None:
-            return following if ask.position - self._base + 1 < pages else None
+            return following if ask.position - self._first + 1 < pages else None
         if answer.is_empty:
             return None
         if total is not None:
             if self._size is None and self._unit.is_unsure(total):
                 return replace(following, confirms=self._unit.may_be_all(total))
             return None if self._unit.may_be_all(total) else following
-        short = self._size is not None and length < self._size
-        if short and self._short_page_ends:
-            return None
-        return replace(following, confirms=short and self._first_length == self._size)
+        return self._unless_short(following, length)
 
     def _after_one_of_rest(self, total: int | None, pages: int | None) -> Ask | None:
         self._outstanding -= 1
-        if pages is not None and self._share is None and pages > self._last - self._base + 1:
+        if pages is not None and self._share is None and pages > self._last - self._first + 1:
             self._last += 1
             self._outstanding += 1
             return self._ask(self._last, expected=0)  # which asks for the one after it, if there still is one
@@ -348,16 +343,6 @@ class PageNumberPaginator:
         if total is None or self._share is None:
             return total
         return total - self._share.before if self._share.is_last else self._share.records
-
-    def _ask(self, page: int, expected: int | None = None) -> Ask:
-        values = {self._page_param: page}
-        if self._size is not None and self._size_param is not None:
-            values[self._size_param] = self._size
-        return Ask(_texts(values), position=page, expected=expected, values=values)
-
-
-def _texts(values: Mapping[str, int]) -> dict[str, str]:
-    return {name: str(value) for name, value in values.items()}
 
 
 def check_place(ask: Ask, answer: PageAnswer, records_of: RecordsOf, param: str | None) -> str | None:
