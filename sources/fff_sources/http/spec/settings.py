@@ -105,9 +105,10 @@ def _always_filled(declared: object) -> set[str]:
     for table in declared.tables.values():
         values = {*table.values} | ({declared.accounts.column} if declared.accounts is not None else set())
         filled += [values | {*lookup.keys} for lookup in table.lookups]
-        filled += [values | {one.name for one in table.key_columns if one.require != "optional"}] * len(
-            table.scan
-        )
+        always = [
+            one for one in table.key_columns if one.require == "required" or len(table.key_columns) == 1
+        ]
+        filled += [values | {one.name for one in always if one.require != "optional"}] * len(table.scan)
     return set.intersection(*filled) if filled else set()
 
 
