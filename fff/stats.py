@@ -191,10 +191,10 @@ class AccessMeter:
         """Count something worth telling the user at the end."""
         self.warnings[message] = self.warnings.get(message, 0) + count
 
-    def doubt(self, message: str) -> None:
+    def doubt(self, message: str, count: int = 1) -> None:
         """Warn of an answer that may not hold all it should; it is not kept for later runs."""
         self.doubts += 1
-        self.warn(message)
+        self.warn(message, count)
 
     def miss(self, column: str, records: int, message: str) -> None:
         """So many records have nothing where a column is declared to be; worth the warning until one has, and not of one alone."""

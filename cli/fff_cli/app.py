@@ -140,6 +140,9 @@ def resume(
             "a checkpoint has its SQL, which is gone on with", hint="leave the other out, or fff query"
         )
     more = [*context.args, *(["-v"] if verbose else []), "--checkpoint", str(folder.resolve())]
+    file = typed["output_file"]
+    if file and Path(begun.folder, file) != Path.cwd() / file and not typed["quiet"]:
+        typer.echo(f"note: {file!r} is in {begun.folder!r}, where the query ran: paths start there", err=True)
     begun.enter()
     return run(begun.with_more(more), begun)
 

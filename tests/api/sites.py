@@ -31,6 +31,7 @@ class Pages(Site):
     cap: int | None = None  # the most records a page has, whatever is asked for
     ignores_page: bool = False
     short: int | None = None  # a page that has one record less than it should
+    hidden: tuple[int, ...] = ()  # rows that are left out of pages once these are cut
     asked: collections.Counter[int] = field(default_factory=collections.Counter)
     in_flight: int = 0
     most: int = 0
@@ -48,7 +49,7 @@ class Pages(Site):
         part = rows[0:size] if self.ignores_page else rows[start : start + size]
         if at == self.short:
             part = part[:-1]
-        items = [{"a": a, "b": b} for a, b in part]
+        items = [{"a": a, "b": b} for a, b in part if a not in self.hidden]
         self.in_flight -= 1
         return web.json_response({"items": items, "total": len(rows), "pages": -(-len(rows) // size)})
 

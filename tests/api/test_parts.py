@@ -56,8 +56,18 @@ def test_pages_shorter_than_asked_for(publish: Publish, cap: int) -> None:
     spec = publish(served, tables("offset"))
     with fff.connect(spec) as federation:
         divided = federation.divide("SELECT a FROM r", parts=3)
+    assert len(divided) == 3
     assert sorted(read(spec, "SELECT a FROM r", divided)) == [(n,) for n in range(50)]
     assert set(served.asked.values()) == {1}
+
+
+def test_places_that_count_hidden_rows_are_found_out(publish: Publish) -> None:
+    served = pages(50, "offset", hidden=(3, 7))
+    spec = publish(served, tables("offset"))
+    with fff.connect(spec) as federation:
+        divided = federation.divide("SELECT a FROM r", parts=2)
+    with pytest.raises(fff.SourceError, match="hides rows that have places"):
+        read(spec, "SELECT a FROM r", divided)
 
 
 @pytest.mark.parametrize("paginator", ["total", "offset"])

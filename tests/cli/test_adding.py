@@ -406,6 +406,25 @@ def test_a_disk_without_links_takes_a_new_file_all_the_same(
     assert rows_of("x.sqlite") == [("1", "one")]
 
 
+def test_nanoseconds_and_years_that_no_type_holds_together_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    moments = pa.array([1_000_000_001], pa.timestamp("ns"))
+    pq.write_table(pa.table({"at": moments}), "t.parquet")
+    before = Path("t.parquet").read_bytes()
+    assert (
+        fff(["query", "SELECT TIMESTAMP_NTZ '3000-01-01 00:00:00' AS at", "-O", "t.parquet", "--append"]) == 2
+    )
+    told = capfd.readouterr().err
+    assert "'t.parquet' has nanoseconds, and the result years that a type with these does not reach" in told
+    assert Path("t.parquet").read_bytes() == before
+    assert (
+        fff(["query", "SELECT TIMESTAMP_NTZ '2200-01-01 00:00:00' AS at", "-O", "t.parquet", "--append"]) == 0
+    )
+    assert pq.read_table("t.parquet")["at"].cast(pa.int64())[0].as_py() == 1_000_000_001
+
+
 @pytest.mark.parametrize(
     ("held", "sql", "kind"),
     [

@@ -122,6 +122,24 @@ def test_what_began_with_sql_behind_two_dashes_goes_on_with_more_options(
     assert (tmp_path / "out").read_text() == '{"a":1}\n'
 
 
+def test_a_file_that_is_named_elsewhere_is_told_to_be_where_the_query_ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("ran", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "ran")
+    assert fff(["query", "SELECT 1 AS a", "-q", "-O", "one.csv", "--checkpoint", "kept"]) == 0
+    assert fff(["resume", "kept", "-O", "two.csv"]) == 0
+    assert "note:" not in capfd.readouterr().err
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert fff(["resume", "../ran/kept", "-O", str(tmp_path / "three.csv")]) == 0
+    assert "note:" not in capfd.readouterr().err
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert fff(["resume", "../ran/kept", "-O", "two.csv"]) == 0
+    assert f"note: 'two.csv' is in '{tmp_path / 'ran'}', where the query ran" in capfd.readouterr().err
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_folder_of_other_things_is_no_place_for_a_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,21 @@ async def test_rows_after_the_header_that_are_no_data(
         assert rows == [{"n": n, "word": f"w{n}"} for n in range(206)]
 
 
+@pytest.mark.parametrize(("types", "doubts"), [(True, 0), (False, 2)])
+async def test_rows_that_later_pages_may_not_have_to_be_left_out_are_told(
+    serve: Serve, read: Read, types: bool, doubts: int
+) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        page = int(asked.query["page"])
+        rows = "".join(f"{n},w{n}\n" for n in range(3 * page, 3 * page + 3)) if page < 4 else ""
+        return web.Response(text="n,word\n" + "5s,15s\n" * (types or page in (1, 4)) + rows)
+
+    more = ", skip_rows: 1, paginator: {type: page_number}"
+    reader = read(source((await serve(handler)).url, more))
+    rows = await reader.scan("t")
+    assert (len(rows), reader.meter.doubts) == (9 - doubts, doubts)
+
+
 async def test_files_and_inferred_tables_skip_them_too(serve: Serve, read: Read) -> None:
     async def handler(_: web.Request) -> web.Response:
         return web.Response(text="n,word\n5s,15s\n1,x\n2,y\n")

@@ -187,6 +187,26 @@ async def test_infinite_numbers_are_values_and_found(serve: Serve, read: Callabl
     assert [row["id"] for row in found] == [100, 101]
 
 
+async def test_whole_numbers_that_a_double_rounds_are_told(serve: Serve, read: Callable[..., Reader]) -> None:
+    fake = FakeDatasette()
+    fake.db.execute('ALTER TABLE r ADD COLUMN "é" DECIMAL')
+    fake.db.execute('INSERT INTO r (id, x, price, "é") VALUES (100, ?, 9007199254740993, 1e15)', (TEXT,))
+    fake.db.execute('INSERT INTO r (id, price, "é") VALUES (101, 9007199254740994, 9007199254740995)')
+    url = await serve(fake)
+    reader = read(spec(url, "database: race"))
+    await types(reader, "ds.r")
+    assert {row["price"] for row in await reader.scan("r", ["price"])} == {1.5, 2.0**53, 2.0**53 + 2}
+    [told] = reader.meter.warnings
+    assert "'price' has whole numbers that a double rounds" in told
+    assert (reader.meter.warnings[told], reader.meter.doubts) == (1, 1)
+    assert len(await reader.scan("r", ["é"])) == 10
+    assert reader.meter.doubts == 2
+    reader = read(spec(url, "database: race\n    tables: {r: {columns: {price: 'decimal(38,0)'}}}"))
+    await types(reader, "ds.r")
+    assert 9007199254740993 in [row["price"] for row in await reader.lookup("r", 100, columns=["price"])]
+    assert reader.meter.doubts == 0
+
+
 def test_unknown_keys_and_types(tmp_path) -> None:
     file = tmp_path / "fff.yaml"
     file.write_text(

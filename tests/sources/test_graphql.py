@@ -89,6 +89,16 @@ async def test_a_connection_page_by_page(over: Over) -> None:
     assert served.asked[0].content_type == "application/json"
 
 
+async def test_a_field_that_says_how_long_pages_are_is_not_asked_for_so_many_again(over: Over) -> None:
+    def sized(body: dict[str, Any]) -> Any:
+        return issues({"variables": {"first": 2, **body.get("variables", {})}})
+
+    reader, endpoint, _ = await over(ISSUES.replace("states: [OPEN]", "first: 2", 1), sized)
+    assert [row["number"] for row in await reader.scan("issues", ["number"])] == [*range(7)]
+    assert "issues(first: 2, after: $after)" in endpoint.asked[0]["query"]
+    assert [body.get("variables") for body in endpoint.asked] == [None, *({"after": n} for n in "246")]
+
+
 async def test_only_what_is_needed_is_selected(over: Over) -> None:
     reader, endpoint, _ = await over(ISSUES, issues)
     await reader.scan("issues", ["label", "mail", "login"])
@@ -526,6 +536,10 @@ def test_mistakes_in_a_spec(tmp_path: Path) -> None:
         SPEC.format(url="http://h", more=", tables: {a: {field: x, paginator: {type: relay, pages: 1}}}")
     )
     assert "unknown key" in str(lint(file, environ={})[0])
+    file.write_text(
+        SPEC.format(url="http://h", more=", tables: {a: {field: 'x(after: \"z\")', paginator: relay}}")
+    )
+    assert "says after itself, which the paginator asks for pages with" in str(lint(file, environ={})[0])
 
 
 @pytest.mark.parametrize("text", ["", "a..b", "a b", "a(x", "a)x(", "a(x).{b}", "a(x: [1)]", "1a", "a(b) c"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import os
 import threading
 import tracemalloc
@@ -158,3 +159,59 @@ async def test_a_cell_far_off_does_not_end_the_process(folder: Path, far: str) -
 async def test_an_empty_cell_far_off_is_none(folder: Path) -> None:
     far = '<c r="XFD1" s="1"/>', '<c r="A1048576" s="1"/>', '<c r="XFC1048576"></c>'
     assert await rows(folder, f"SELECT * FROM '{sheet_of(folder, *FAR, *far)}'") == [(8,)]
+
+
+def open_document(*rows_of: str) -> bytes:
+    """An OpenDocument sheet of such rows."""
+    names = "".join(
+        f' xmlns:{one}="urn:oasis:names:tc:opendocument:xmlns:{one}:1.0"'
+        for one in ("office", "table", "text")
+    )
+    sheet = f'<table:table table:name="one">{"".join(rows_of)}</table:table>'
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content{names}><office:body><office:spreadsheet>{sheet}"
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
+    return out.getvalue()
+
+
+def row_of(*cells: str | int, times: int = 1) -> str:
+    """Texts, and numbers of empty cells."""
+    empty, text = (
+        "<table:table-cell table:number-columns-repeated='{}'/>",
+        "<table:table-cell office:value-type='string'><text:p>{}</text:p></table:table-cell>",
+    )
+    inside = "".join((empty if isinstance(cell, int) else text).format(cell) for cell in cells)
+    return f'<table:table-row table:number-rows-repeated="{times}">{inside}</table:table-row>'
+
+
+async def test_a_cell_of_an_open_document_far_off_does_not_end_the_process(folder: Path) -> None:
+    rows_before = row_of("a", "b", 1022), row_of("x", "y", 1022)
+    far = row_of(1024, times=999_997), row_of("z", 200, "far")
+    (folder / "t.ods").write_bytes(open_document(*rows_before, *far))
+    with pytest.raises(SourceError, match="spans 202,000,000 cells, of which 6 hold anything"):
+        await rows(folder, f"SELECT * FROM '{folder / 't.ods'}'")
+    (folder / "t.ods").write_bytes(open_document(*rows_before, row_of(1024, times=1_048_574)))
+    assert await rows(folder, f"SELECT * FROM '{folder / 't.ods'}'") == [("x", "y")]
+    (folder / "t.ods").write_bytes(open_document(*rows_before, row_of(1024, times=2_000), row_of("z", "w")))
+    assert await rows(folder, f"SELECT * FROM '{folder / 't.ods'}'") == [("x", "y"), ("z", "w")]
+
+
+@pytest.mark.parametrize(("kind", "refused"), [(2, True), (1, False)])  # a number, an empty cell
+def test_a_cell_of_a_binary_sheet_far_off_does_not_end_the_process(kind: int, refused: bool) -> None:
+    def record(kind: int, *numbers: int) -> bytes:
+        body = b"".join(number.to_bytes(4, "little") for number in numbers)
+        return bytes([kind & 127 | 128, kind >> 7] if kind > 127 else [kind]) + bytes([len(body)]) + body
+
+    sheet = record(129) + record(148, 0, 1_048_575, 0, 16_383) + record(0, 0) + record(2, 0, 0, 0)
+    sheet += record(0, 1_048_575) + record(kind, 16_383, 0, 0) + record(130)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("xl/worksheets/sheet1.bin", sheet)
+    with pytest.raises(ValueError, match="spans 17,179,869,184 cells, of which 2" if refused else "detect"):
+        sheets_of(out.getvalue())

@@ -252,3 +252,28 @@ def test_a_misspelt_reference_of_one_account_is_a_mistake(tmp_path):
     file.write_text(of_credential("allowed_hosts: []").replace("    tables:", f"    {accounts}\n    tables:"))
     [problem] = lint(file, environ={})
     assert problem.path == "sources.s.accounts.each.a.auth.token"
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "name"),
+    [
+        ("headers: {X-Filter: 'a{b}c'}", "client.headers.X-Filter", "b"),
+        ("""params: {q: '{"a": 1}'}""", "client.params.q", '"a": 1'),
+        ("params: {q: ['{id}', x]}", "client.params.q[0]", "id"),  # which the scan does not know
+    ],
+)
+def test_braces_that_nothing_fills_in_what_goes_with_every_request_are_a_mistake(tmp_path, part, place, name):
+    file = tmp_path / "f.yaml"
+    file.write_text(of_credential(part))
+    [problem] = lint(file, environ={})
+    assert (problem.path, problem.hint) == (f"sources.s.{place}", "plain braces are {{ and }}")
+    assert f"nothing fills {{{name}}}" in str(problem)
+    with pytest.raises(SpecError, match="nothing fills"):
+        load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
+
+
+def test_what_every_request_has_a_value_for_may_stand_in_what_goes_with_all_of_them(tmp_path):
+    file = tmp_path / "f.yaml"
+    table = "{columns: {id: int}, lookups: [{keys: [id], endpoint: x}, {keys: [id], endpoint: y}]}"
+    file.write_text(GOOD.replace("x'}", "x', headers: {X-Id: 'n{id}'}}") + f"    tables: {{t: {table}}}\n")
+    assert lint(file, environ={}) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
 from aiohttp import web
@@ -11,7 +11,7 @@ from aiohttp import web
 from fff.errors import SourceError
 from tests.sampling import every
 from tests.sources.reading import Reader
-from tests.web.serving import Serve, Served
+from tests.web.serving import Handler, Serve, Served
 
 Read = Callable[..., Reader]
 ROWS = {"a": 1, "b": 2, "c": 3, "d": 4}
@@ -421,6 +421,65 @@ async def test_places_that_count_what_is_hidden_bring_no_row_twice_where_a_key_t
     paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
     reader = read(paged.format(url=server.url, paginator=paginator[0], key="primary_key: [k]\n        "))
     assert {row["n"] for row in await reader.scan("t", window=window)} == {*range(41)} - {*hidden}
+
+
+def hiding(hidden: Collection[int], rows: int, told: int | None, cap: int = 10, **around: int) -> Handler:
+    """A source that cuts its pages of ten first, and then hides rows."""
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("offset", 0))
+        end = min(start + min(cap, int(asked.query.get("limit", 10))), rows)
+        page = [row for row in records(start, end) if row["n"] not in hidden]
+        around.update({"offset": start} if around else {})
+        return web.json_response({"r": page} | around | ({} if told is None else {"total": told}))
+
+    return handler
+
+
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("at", [(41, (3, 13)), (41, (0, 9, 25, 26, 31)), (10, (4, 5)), (35, (8, 19, 29))])
+async def test_places_that_count_what_is_hidden_are_known_by_the_rows_that_come_again(
+    serve: Serve, read: Read, at: tuple[int, tuple[int, ...]], told: bool, window: int
+) -> None:
+    rows, hidden = at
+    server = await serve(hiding(hidden, rows, rows - len(hidden) if told else None))
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    paginator = f"{OFFSETS}, total_path: total" if told else OFFSETS
+    for key in ("", "primary_key: [k]\n        "):
+        reader = read(paged.format(url=server.url, paginator=paginator, key=key))
+        assert [row["n"] for row in await reader.scan("t", window=window)] == sorted(
+            {*range(rows)} - {*hidden}
+        )
+        assert (reader.truncated, reader.meter.doubts) == ([], 0)
+
+
+async def test_they_are_known_so_where_the_answers_say_how_pages_follow(serve: Serve, read: Read) -> None:
+    for hidden in ((3, 13), (9, 25), (27, 28, 29, 31)):
+        server = await serve(hiding(hidden, 41, None, limit=10))
+        paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+        for paginator in ("type: auto", OFFSETS):
+            reader = read(paged.format(url=server.url, paginator=paginator, key=""))
+            assert [row["n"] for row in await reader.scan("t")] == sorted({*range(41)} - {*hidden})
+            assert reader.truncated == []
+
+
+async def test_hidden_rows_amid_pages_that_are_fetched_together_are_an_error(
+    serve: Serve, read: Read
+) -> None:
+    server = await serve(hiding((23, 24), 41, 41))
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    reader = read(paged.format(url=server.url, paginator=f"{OFFSETS}, total_path: total", key=""))
+    with pytest.raises(SourceError, match="hides rows that have places"):
+        await reader.scan("t", window=4)
+
+
+async def test_hidden_rows_on_pages_that_are_cut_shorter_too_are_an_error(serve: Serve, read: Read) -> None:
+    server = await serve(hiding((1, 2), 41, None, cap=6))
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    reader = read(paged.format(url=server.url, paginator=OFFSETS, key=""))
+    with pytest.raises(SourceError, match="declare its page_size"):
+        await reader.scan("t")
 
 
 @pytest.mark.parametrize("window", [1, 4])

@@ -248,6 +248,19 @@ def test_an_error_names_file_line_and_key(tmp_path: Path) -> None:
             "tables.crime.lookups[0].endpoint",
             "nothing fills {year}",
         ),
+        (
+            (
+                "scan: {endpoint: 'c/{zip}/{year}'}\n"
+                "        key_columns: [{name: zip, require: any_of}, {name: year, require: any_of}]"
+            ),
+            "tables.crime.scan[0].endpoint",
+            "names year and zip, of which one may be known without the other",
+        ),
+        (
+            "lookups: [{keys: [zip], batch: {size: 5, each: {a: '{zip}', b: '{year}'}}, endpoint: {path: c, json: ['{zip}']}}]",
+            "tables.crime.lookups[0].batch.each",
+            "nothing fills {year}",
+        ),
         ("{scan: {endpoint: c}, primary_key: [id]}", "tables.crime.primary_key", "'id' is not a column"),
         (
             "{scan: {endpoint: c}, key_columns: [{name: ZIP}]}",
@@ -302,6 +315,14 @@ def test_well_formed_but_wrong(tmp_path: Path, rest: str, path: str, message: st
     text = dedent(GOOD) + "".join(f"        {line}\n" for line in lines)
     found = [(where, what) for where, _, what, _ in problems(tmp_path, text)]
     assert (f"sources.gov.{path}", message) in found
+
+
+def test_no_lookup_is_by_a_key_that_leaves_a_place_of_the_endpoint_open(tmp_path: Path) -> None:
+    scan = "        scan: {endpoint: 'c/{zip}'}\n"
+    keys = "        key_columns: [{name: zip, require: any_of}, {name: year, require: any_of}]\n"
+    file = written(tmp_path, dedent(GOOD) + scan + keys)
+    (table,) = load_catalog([file], environ={}, cwd=tmp_path, client=WebClient()).find(["crime"])
+    assert [one.keys for one in table.lookups] == [("zip",)]
 
 
 @pytest.mark.parametrize(

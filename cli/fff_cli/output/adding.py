@@ -164,7 +164,7 @@ class AddedTo(NewFile):
                     here = list(_keys_of(rows, self._keys))
                     found |= keys.intersection(here)
                     left = those(rows, [key not in keys for key in here])
-                left = left if left.schema == schema else left.cast(schema)
+                left = left if left.schema == schema else self._cast(left, schema)
                 for batch in left.combine_chunks().to_batches():
                     out.write(batch)
                 if index:
@@ -173,6 +173,19 @@ class AddedTo(NewFile):
                     kept, replaced = kept + left.num_rows, replaced + rows.num_rows - left.num_rows
         out.end()
         return (kept, replaced, len(found)), added
+
+    def _cast(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """Rows in the types of the file, or in those that hold the values of the result as well."""
+        try:
+            return rows.cast(schema)
+        except pa.ArrowInvalid as error:
+            if "timestamp[ns" not in str(error):
+                raise
+            raise CannotWrite(
+                f"{str(self._file)!r} has nanoseconds, and the result years that a type with these does not reach "
+                "(before 1678 or behind 2261)",
+                hint="name another file with -O",
+            ) from None
 
     def _lines(
         self, fresh: Path, coming: set[tuple[object, ...]], target: NewFile

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 
 from fff.catalog import Keys
+from fff.stats import AccessMeter
 from fff.structs import replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
@@ -19,6 +21,8 @@ _FRACTIONS = re.compile("DECIMAL|NUMERIC|NUMBER")
 _BARE = (
     ("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_nosuggest", "1"), ("_json_infinity", "1"),
 )  # fmt: skip
+_EXACT = "declare its type, decimal(38,0) or string"
+_LONG = re.compile(rb"\d{16}")
 _INFINITE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|(-?Infinity)')  # or a text, which may hold the word
 
 
@@ -94,11 +98,15 @@ def comparisons(declared: str, spark: str) -> tuple[str, ...]:
 
 
 class TablePage(FilterWords, frozen=True):
-    """How one access method asks. `first` is the column asked for where none is needed."""
+    """How one access method asks. `first` is the column asked for where none is needed.
+
+    `fractions` are columns of decimals that are read as `double`; whole numbers in them SQLite keeps exactly.
+    """
 
     path: str
     first: str
     keys: tuple[str, ...] = ()
+    fractions: tuple[str, ...] = ()
     order: tuple[tuple[str, str], ...] = ()
 
     def sorted(self, by: str) -> TablePage:
@@ -131,8 +139,13 @@ class TablePage(FilterWords, frozen=True):
         )
         return ("_nocount", "1"), (f"{column}__in", f"[{values}]")
 
-    def mended(self, body: bytes) -> bytes:
+    def mended(self, body: bytes, meter: AccessMeter) -> bytes:
         """An answer with infinite numbers, which JSON has no word for, as texts."""
+        for name in self.fractions if _LONG.search(body) else ():
+            spellings = b"|".join(map(re.escape, (encode(name), json.dumps(name).encode())))
+            numbers = re.findall(rb"(?:%s):\s*(-?\d{16,})\s*[,}]" % spellings, body)
+            if lost := sum(int(float(number)) != int(number) for number in numbers):
+                meter.doubt(f"{self.path}: {name!r} has whole numbers that a double rounds: {_EXACT}", lost)
         if b"Infinity" not in body:
             return body
         return _INFINITE.sub(lambda match: b'"%s"' % match[1] if match[1] else match[0], body)

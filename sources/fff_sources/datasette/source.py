@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from fff.errors import SourceError, SpecError
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff_sources.adapter import SourceContext
-from fff_sources.datasette.asking import TablePage, comparisons, is_exact, spark_type, tilde
+from fff_sources.datasette.asking import TablePage, affinity, comparisons, is_exact, spark_type, tilde
 from fff_sources.http.portal import WHOLE_NUMBERS, Portal, PortalColumn, PortalSpec
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
@@ -88,9 +89,13 @@ class DatasetteSource(HttpSource):
         described = await self._described(place, name, meter)
         columns = self._portal.columns(name, [column for column, _ in described])
         first = next(iter(columns))
+        doubles = (one for one in columns.values() if one.type == "double")
+        page = TablePage(
+            place.path, first, (), tuple(one.name for one in doubles if affinity(one.kind) == "NUMERIC")
+        )
         size = self._declared.batch_size
         lookups = [
-            (_access(TablePage(place.path, first, (column.name,))), size)
+            (_access(replace(page, keys=(column.name,))), size)
             for column in columns.values()
             if is_exact(column.kind, column.type)
         ]
@@ -98,8 +103,8 @@ class DatasetteSource(HttpSource):
         parts = [columns[name] for name in key]
         # Of a double the text may be that of another one.
         if len(key) > 1 and all(is_exact(one.kind, one.type) and one.type != "double" for one in parts):
-            lookups.append((_access(TablePage(place.path, first, key)), 1))
-        scan = _access(TablePage(place.path, first))
+            lookups.append((_access(replace(page, keys=key)), 1))
+        scan = _access(page)
         return self._portal.table(
             name,
             columns,

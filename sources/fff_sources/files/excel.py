@@ -31,6 +31,17 @@ _OTHERWISE = re.compile(rb"r='|r\s+=|r=\s")
 _FILLED = re.compile(
     rb"""<(?:\w+:)?c\s(?:[^<]*?\s)?r\s*=\s*["']([A-Za-z]{1,7})(\d{1,9})[^>]*(?<!/)>(?!\s*</)"""
 )
+#: Of OpenDocument, very many rows or cells that are alike, and what ends a row or a sheet.
+_MANY = re.compile(rb"""number-(row|column)s-repeated\s*=\s*["']\d{4,}""")
+_CLOSES = re.compile(rb"\s*</")
+#: Of it, a sheet's start, and a row or cell with what is said of it; one that is empty ends at once.
+_TABLE_OR_PART = re.compile(rb"<(?:\w+:)?(table|table-row|(?:covered-)?table-cell)(\s[^>]*?)?(/?)>")
+_REPEATED = re.compile(rb"""number-(?:row|column)s-repeated\s*=\s*["'](\d{1,9})""")
+_HOLDS = re.compile(rb"""[\s:](?:value-type|formula)\s*=""")
+#: Of binary sheets, the record that says where their first and last cells are, which is among the first.
+_DIMENSION = re.compile(rb"\x94\x01\x10(.{16})", re.DOTALL)
+_HEAD = 2**10
+_BINARY_CELLS = range(2, 12)  # the kinds of record that are cells with a value
 _WHOLE = 10**15  # from which a number of a spreadsheet, a double, does not have all its digits
 _GAP = 1_000  # rows without anything, one behind the other, that may be rows; more are a sheet's empty part
 #: What a column is whose cells are all of one kind, or of several that one holds.
@@ -142,16 +153,87 @@ def _opened(body: bytes) -> Iterator[Any]:
 
 
 def _check_spans(body: bytes) -> None:
-    """Raise _SparseError where a sheet of XML is large and nearly all empty."""
+    """Raise _SparseError where a sheet is large and nearly all empty."""
     with zipfile.ZipFile(io.BytesIO(body)) as parts:
         for name in parts.namelist():
             with parts.open(name) as part:
-                cells, span, is_sure = _span(part, _PLACE)
-                if span > max(_MOST, _RATIO * cells) or not is_sure:
-                    part.seek(0)
-                    cells, span, _ = _span(part, _FILLED)
-                if span > max(_MOST, _RATIO * cells):
-                    raise _SparseError(f"a sheet spans {span:,} cells, of which {cells:,} hold anything")
+                if name == "content.xml":
+                    _check_open_document(part.read())
+                elif name.startswith("xl/worksheets/") and name.endswith(".bin"):
+                    _check_binary(part.read())
+                elif not name.endswith(".bin"):
+                    cells, span, is_sure = _span(part, _PLACE)
+                    if span > max(_MOST, _RATIO * cells) or not is_sure:
+                        part.seek(0)
+                        cells, span, _ = _span(part, _FILLED)
+                    _check_span(cells, span)
+
+
+def _check_open_document(content: bytes) -> None:
+    """Rows and cells stand one behind the other, alike ones once with how many they are; so many leave a large gap."""
+    if not any(_is_amid(content, found) for found in _MANY.finditer(content)):
+        return
+    cells = row = column = tallest = widest = 0
+    for kind, said, end in _TABLE_OR_PART.findall(content):
+        found = _REPEATED.search(said)
+        count = 1 if found is None else int(found[1])
+        if kind == b"table":
+            _check_span(cells, tallest * widest)
+            cells = row = tallest = widest = 0
+        elif kind == b"table-row":
+            row, column = row + count, 0
+        else:
+            column += count
+            if not end or _HOLDS.search(said):
+                cells, tallest, widest = cells + 1, row, max(widest, column)
+    _check_span(cells, tallest * widest)
+
+
+def _is_amid(content: bytes, many: re.Match[bytes]) -> bool:
+    """Whether others stand behind rows or cells: the last ones of a row and of a sheet are those without anything."""
+    end = content.find(b"table-row>" if many[1] == b"row" else b">", many.end())
+    return _CLOSES.match(content, content.find(b">", end) + 1) is None
+
+
+def _check_binary(sheet: bytes) -> None:
+    """Records, each of a kind and a length; they are looked at one by one where the sheet says that it is large."""
+    dimension = _DIMENSION.search(sheet, 0, _HEAD)
+    if (
+        dimension is None
+        or (_number_at(sheet, dimension.start(1) + 4) + 1) * (_number_at(sheet, dimension.start(1) + 12) + 1)
+        <= _MOST
+    ):
+        return
+    cells = at = row = tallest = widest = 0
+    while at < len(sheet):
+        kind, at = _packed(sheet, at, 2)
+        size, at = _packed(sheet, at, 4)
+        if kind == 0:
+            row = _number_at(sheet, at)
+        elif kind in _BINARY_CELLS:
+            cells, tallest, widest = cells + 1, row + 1, max(widest, _number_at(sheet, at) + 1)
+        at += size
+    _check_span(cells, tallest * widest)
+
+
+def _number_at(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def _packed(data: bytes, at: int, most: int) -> tuple[int, int]:
+    """A number of at most so many bytes, seven bits in each, and where it ends."""
+    number = 0
+    for place in range(most):
+        byte = data[at + place] if at + place < len(data) else 0
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number, at + place + 1
+    return number, at + most
+
+
+def _check_span(cells: int, span: int) -> None:
+    if span > max(_MOST, _RATIO * cells):
+        raise _SparseError(f"a sheet spans {span:,} cells, of which {cells:,} hold anything")
 
 
 def _span(part: IO[bytes], pattern: re.Pattern[bytes]) -> tuple[int, int, bool]:

@@ -196,8 +196,12 @@ def _access(
     keys = keys or {}
     paging = paging_variables(paginator)
     named = set[str]().union(*(one.variables for one in way))
-    way = (*way[:-1], way[-1].with_arguments(name for name in paging if name not in named))
+    last = way[-1]
+    own = [name for name in paging if name in last.given and last.given[name] != name]  # how long pages are
+    way = (*way[:-1], last.with_arguments(name for name in paging if name not in {*named, *own}))
     within, beside, at_root, following = _paging(way, paginator)
+    for name in own:
+        following |= {"page_size": last.numbers.get(name), "page_size_param": None}
     usual = {key: default_type(kind, batch=batch) for key, kind in keys.items()}
     found = {} if schema is None else schema.variables(way)
     # Another kind of number than the column's cannot say all of its values.

@@ -123,11 +123,20 @@ def _field_problems(
     path: tuple[Key, ...], text: str, paginator: PaginatorSpec | None, keys: set[str]
 ) -> list[Problem]:
     try:
-        variables = set[str]().union(*(one.variables for one in fields.parse(text)))
+        way = fields.parse(text)
+        variables = set[str]().union(*(one.variables for one in way))
     except ValueError as error:
         return [(path, str(error))]
     problems: list[Problem] = [(path, f"does not name ${key}") for key in sorted(keys - variables)]
     paging = set(paging_variables(paginator))
+    match paginator:
+        case (
+            Relay(after=place)
+            | spec.PageNumber(page_param=place)
+            | spec.Offset(offset_param=place)
+            | spec.Cursor(cursor_param=place)
+        ) if way[-1].given.get(place, place) != place:
+            problems.append((path, f"says {place} itself, which the paginator asks for pages with"))
     problems += [(path, f"nothing gives ${name} a value") for name in sorted(variables - keys - paging)]
     return problems
 

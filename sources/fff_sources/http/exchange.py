@@ -272,8 +272,8 @@ class Exchange:
 class MendingWords(Words, Protocol):
     """Words of a service whose answers are not quite of their format."""
 
-    def mended(self, body: bytes) -> bytes:
-        """The same answer, as its format has it."""
+    def mended(self, body: bytes, meter: AccessMeter) -> bytes:
+        """The same answer, as its format has it; what is lost by that is told."""
 
 
 @runtime_checkable
@@ -332,7 +332,7 @@ class _Asked:
         if (failure := access.words.failure(response)) is not None:
             raise exchange.problem(failure, response, planned.table.name)
         if isinstance(access.words, MendingWords):
-            response = replace(response, body=access.words.mended(response.body))
+            response = replace(response, body=access.words.mended(response.body, self.meter))
         return response
 
     def _request(self, ask: Ask, arriving: Arriving | None, proof: Credentials, yields: bool) -> Request:

@@ -83,12 +83,8 @@ class Reading(Struct, dict=True):
     def send(self, ask: Ask) -> Incoming:
         """Ask; large bodies of lines can be read while they come."""
         endpoint, arriving = self.endpoint, None
-        if (
-            self.is_scan
-            and not (ask.confirms or ask.may_lack)
-            and endpoint.format in LINES
-            and endpoint.decode is None
-        ):
+        whole = ask.confirms or ask.may_lack or ask.instead or endpoint.decode is not None
+        if self.is_scan and endpoint.format in LINES and not whole:
             arriving = Arriving(
                 endpoint.delimiter if endpoint.format == "csv" else None,
                 comment=endpoint.comment,
@@ -171,10 +167,13 @@ class Reading(Struct, dict=True):
         assert isinstance(paginator, _COUNTING), "others are not divided"
         paginator.take_part(part.share)
         self._repeats.note(part.share.first)
+        asks = part.asks
         if part.first is not None:
-            for page in self._read(part.first, paginator)[0]:
+            begun, answer = self._read(part.first, paginator)
+            for page in begun:
                 yield page
-        async with contextlib.aclosing(self._concurrent(paginator, part.asks, window, None)) as others:
+            asks = counted.behind_first(self.endpoint, asks, answer)
+        async with contextlib.aclosing(self._concurrent(paginator, asks, window, None)) as others:
             async for page in others:
                 yield page
         for page in self._last(part.share):
@@ -183,7 +182,7 @@ class Reading(Struct, dict=True):
     async def divide(self, parts: int) -> list[counted.ScanPart]:
         """The scan in parts of about the same length, after its first page; one part where there is no total."""
         paginator = make_paginator(self.endpoint)
-        ask = paginator.start()
+        ask = replace(paginator.start(), leaps=False)  # `part` sees what has places
         response = await self.fetch(ask)
         pages, answer = self._read(response, paginator)
         following, rest = self._plan(paginator, ask, answer, pages, independent=True)
@@ -244,20 +243,21 @@ class Reading(Struct, dict=True):
     ) -> tuple[list[Page], Ask | None, Sequence[Ask] | None]:
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
-        again, instead = consistency.comes_again(ask, answer, self._records_of)
+        again, instead = counted.comes_again(ask, answer, self._records_of)
         if again or (
             ask.confirms
             and self._repeats.came_before(self._records_of(answer), consistency.marks(pages, self.key))
         ):
             self._records -= answer.records  # sources that have no such page may give the last one again
             self._came = self._came.plus(Counts(*(-count for count in answer.counts)))
+            self._moved.forget(pages)
             return [] if instead is not None else self._owed(), instead, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
         following, rest, truncated = None, None, None
         owed = None if answer.body else self._ending.owed
-        alone = window > 1 and (self._pages == 1 or ask.by is not None)
+        alone = window > 1 and (self._pages == 1 or ask.before is not None)
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
             so_far = self._came, self._pages
@@ -299,8 +299,9 @@ class Reading(Struct, dict=True):
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool
     ) -> tuple[Ask | None, Sequence[Ask] | None]:
         try:
-            if not (self.key or self.projected):  # else what comes twice is known, or may well be alike
-                consistency.check_place(ask, answer, self._records_of, paginator.param)
+            told = not (self.key or self.projected)  # else what comes twice is known, or may well be alike
+            if told and (doubt := counted.check_place(ask, answer, self._records_of, paginator.param)):
+                self.meter.doubt(f"{self.source}.{self.table}: {doubt}")
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
             if following is not None and not has_more(self.endpoint, answer):
@@ -437,10 +438,12 @@ class Reading(Struct, dict=True):
             answer = PageAnswer(body, response.headers, response.url, records, self._around)
             self._came = answer.counts
             return [*(Page(block.rows) for block in blocks), *parts], answer
+        about = f"{self.source}.{self.table}"
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
-            about = f"{self.source}.{self.table}"
             self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
         text = self.body.text(response) if opened is None else opened.text
+        if self.endpoint.skip_rows:
+            self._drift.note_skipped(text, self.endpoint.skip_rows, self.meter, about)
         answer = PageAnswer(text, response.headers, response.url, records, self._around)
         self._came = self._came.plus(answer.counts)
         try:

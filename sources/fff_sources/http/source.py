@@ -31,6 +31,7 @@ from fff_sources.http.spec.settings import (
     missing_files,
     missing_secrets,
     misspelt_secrets,
+    unfilled_braces,
     unfinished_tables,
     unusable_base_url,
 )
@@ -92,7 +93,7 @@ class HttpSource:
         declared, problems = cls.read(context)
         if declared is not None:
             problems = [*problems, *cost_problems(context.name, declared, context.document)]
-            problems += misspelt_secrets(context)
+            problems += misspelt_secrets(context) or unfilled_braces(context, declared)
         return declared, problems
 
     def _declare_costs(self, declared: Any) -> None:

@@ -459,9 +459,9 @@ def _derived(
             continue
         if key.name not in fixed:
             wanted.append((key.name,))
-    return [
-        _access(declared, keys, declared.scan[0], fixed) for keys in wanted if frozenset(keys) not in known
-    ]
+    named = placeholders(declared.scan[0].endpoint) - {*fixed}  # without them there is nothing to ask
+    wanted = [keys for keys in wanted if frozenset(keys) not in known and named <= {*keys}]
+    return [_access(declared, keys, declared.scan[0], fixed) for keys in wanted]
 
 
 def _without_accounts(access: HttpAccess, accounts: frozenset[str]) -> HttpAccess:

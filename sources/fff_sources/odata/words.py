@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fff.catalog import Key, Keys
 from fff.quals import Qual
+from fff.stats import AccessMeter
 from fff.structs import replace
 from fff_sources.http.portal import FilterWords
 from fff_sources.http.tables import Question
@@ -72,7 +73,7 @@ class ODataWords(FilterWords, frozen=True):
             headers["Prefer"] = f"odata.maxpagesize={self.page_size}"
         return Question(quote(self.entity_set), (*params.items(), *asked.items()), headers)
 
-    def mended(self, body: bytes) -> bytes:
+    def mended(self, body: bytes, meter: AccessMeter) -> bytes:  # noqa: ARG002
         """An answer with the names of annotations in full: OData 4.01 lets services leave out `odata.`."""
         return _SHORT.sub(rb'"@odata.\1"', body) if b'"@nextLink"' in body or b'"@count"' in body else body
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff_sources.http.paging import conventions
+from fff_sources.http.paging.counted import Hidden
 from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_more
 from fff_sources.http.paging.links import last_page, link_next, speaks_of_next
 from fff_sources.http.paging.paginators import (
@@ -56,6 +57,7 @@ class AutoPaginator(Chained):
         self._first_params = first_params
         self._approximate = approximate
         self._unit = Unit()
+        self._hidden = Hidden()
         self._followed = False
         self._is_full = self._is_short = False  # the last page is as long as pages may be, or shorter
         self._confirms = False  # nothing but that one is short says of the next page that there is none
@@ -96,6 +98,7 @@ class AutoPaginator(Chained):
         more = self._hints(answer)
         total = more.total.rows if more.total is not None and more.total.exact else None
         self._unit.take(answer.counts, total, size=more.length, by=ask.by)
+        self._hidden.take(ask)
         length = self._unit.of(answer.counts, more.length)
         self._is_full = more.length == length > 0
         self._is_short = more.length is not None and 0 < length < more.length
@@ -173,11 +176,18 @@ class AutoPaginator(Chained):
                 return self._ask(name, page + 1)
         elif more.offset is not None:
             name, place = more.offset
-            following = place + self._unit.of(answer.counts, more.length)
+            length = self._unit.of(answer.counts, more.length)
+            following = place + self._hidden.behind(length, more.length)
             first = place in (0, conventions.OFFSETS[name])
             if (self._guessed == name or first) and self._more_rows(more, following):
                 asked = self._ask(name, following)
-                return self._unit.asked(asked, answer, lambda length: self._ask(name, place + length))
+
+                def leap(places: int) -> Ask:
+                    return self._ask(name, place + places)
+
+                if self._unit.is_open:
+                    return self._unit.asked(asked, answer, leap)
+                return self._hidden.looking(asked, answer, length, more.length, leap)
         return None
 
     def _by_cursor(self, answer: PageAnswer, values: Mapping[str, object]) -> Ask | None:

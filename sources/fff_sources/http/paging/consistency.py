@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from fff.catalog import Page
 from fff.stats import AccessMeter
 from fff.structs import field
-from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Told
+from fff_sources.http.paging.paginators import PageAnswer, PaginationError, Told
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.bodies import DecodedBlock
 from fff_sources.http.response.json import (
@@ -31,6 +31,7 @@ from fff_sources.http.response.json import (
     is_field_name,
 )
 from fff_sources.http.response.jsonpath import JsonPath, kind_of
+from fff_sources.http.response.text.csv_text import head_of
 
 NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 _CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
@@ -91,6 +92,22 @@ class Records:
             single = self._form == "parquet" or kind_of(part) != "["
             marks += [hash(bytes(raw)) for raw in ([part] if single else decode(part, type=list[Raw]))]
         return marks
+
+    @property
+    def are_distinct(self) -> bool:
+        """Whether none is like another."""
+        marks = self.marks()
+        return len(set(marks)) == len(marks)
+
+    def followed_by(self, behind: Records) -> int:
+        """How many of the last ones are the first ones of the page behind, in one pass over both."""
+        longest = last = first = 0
+        weight = 1
+        for length, (back, front) in enumerate(zip(reversed(self.marks()), behind.marks(), strict=False), 1):
+            last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
+            weight = weight * _BASE % _PRIME
+            longest = length if last == first else longest
+        return longest
 
     def declared(self) -> list[int]:
         """What tells each from the others by what the table declares; nothing where that is a single member, or cannot be read."""
@@ -235,44 +252,6 @@ class Repeats:
             self._old, self._new = self._new, set()
 
 
-def check_place(
-    ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records], param: str | None
-) -> None:
-    """Raise PaginationError where a page, of which it is doubtful what counts, may hold what came."""
-    if ask.instead is None or ask.before is None:
-        return
-    if twice := _overlap(records_of(ask.before), records_of(answer)):
-        raise PaginationError(
-            f"the page at {param}={ask.position} begins with the last {twice} of the page before, which may be others "
-            "that are alike: declare its page_size, or a primary_key that tells them"
-        )
-
-
-def comes_again(
-    ask: Ask, answer: PageAnswer, records_of: Callable[[PageAnswer], Records]
-) -> tuple[bool, Ask | None]:
-    """Whether a page, of which it is doubtful what counts, does for certain hold what came; and what to ask in its place."""
-    if ask.instead is None or ask.before is None or not answer.records:
-        return False, None
-    twice = _overlap(records_of(ask.before), records_of(answer))
-    if ask.by and twice == answer.records:
-        return True, None  # by elements: all records are here
-    # One record may be another that is alike; but none comes again where records are counted.
-    again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
-    return again, ask.instead if again else None
-
-
-def _overlap(before: Records, behind: Records) -> int:
-    """How many of the last records of a page are the first ones of the page behind it, in one pass over both."""
-    longest = last = first = 0
-    weight = 1
-    for length, (back, front) in enumerate(zip(reversed(before.marks()), behind.marks(), strict=False), 1):
-        last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
-        weight = weight * _BASE % _PRIME
-        longest = length if last == first else longest
-    return longest
-
-
 class Moved:
     """Notices rows that came on two pages: what a source moved over their border, or has twice.
 
@@ -289,6 +268,11 @@ class Moved:
         if self._key and self._bytes < _LOOKED_AT_BYTES and len(rows):
             self._pages.append(rows)
             self._bytes += rows.nbytes
+
+    def forget(self, pages: Collection[Page]) -> None:
+        """Those of pages that were not handed on."""
+        gone = {id(page.rows) for page in pages}
+        self._pages = [rows for rows in self._pages if id(rows) not in gone]
 
     def complaint(self, rows: int | None, records: int, pages: int) -> str | None:
         """Rows that came twice where others should have, which the number of all `rows` does not show."""
@@ -345,10 +329,23 @@ class Gaps:
 
 
 class Drift:
-    """Notices members that pages had and a later one does not, which may have got another name: what is NULL then may be a loss."""
+    """Notices what pages had and a later one does not: members, which may have got another name, and rows that are no data."""
 
     def __init__(self) -> None:
         self._filled: frozenset[str] = frozenset()  # columns that some page had a value of
+        self._skipped: bytes | None = None  # rows that are no data, of the first page
+
+    def note_skipped(self, page: bytes, rows: int, meter: AccessMeter, table: str) -> None:
+        """So many rows of a page of CSV are left out: tells of others than those of the first one."""
+        header, end = head_of(page, None, 0), head_of(page, None, rows)
+        if header is None or end is None:
+            return
+        skipped = page[header[1] : end[1]].strip()
+        self._skipped = self._skipped or skipped
+        if skipped != self._skipped:
+            meter.doubt(
+                f"{table}: the rows that skip_rows leaves out are others on a later page, where they may be data"
+            )
 
     def note(
         self,

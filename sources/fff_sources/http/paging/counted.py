@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
 from fff.structs import Struct, replace
 from fff.web.types import Response
+from fff_sources.http.paging.consistency import Records
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Told, TotalAt, Unit
 from fff_sources.http.spec import spec
+
+RecordsOf = Callable[[PageAnswer], Records]
+_CERTAIN = (
+    10  # records of a page without two that are alike: that the next one is like its last may be no chance
+)
+_LOOKS = 8  # borders behind short pages that are looked at for rows which have places and did not come
 
 
 class LaterPages(Sequence[Ask]):
@@ -56,13 +63,76 @@ class PageRange(Struct, frozen=True):
         return None
 
 
-class OffsetPaginator:
-    """`offset=` and `limit=`.
+class Hidden:
+    """Whether a source hides rows that have places, which the page behind a short one shows; None: it is not known."""
 
-    Moves on by the records received, so a page cap below the size asked for loses nothing.
-    """
+    def __init__(self) -> None:
+        self.are: bool | None = None
+        self._looks = _LOOKS
+
+    def take(self, ask: Ask) -> None:
+        """What has come of it."""
+        self.are = self.are if ask.leaps is None else ask.leaps
+
+    def behind(self, length: int, size: int | None) -> int:
+        """How many places a page has that came with so many rows."""
+        return max(length, size or 0) if self.are else length
+
+    def looking(
+        self, following: Ask, answer: PageAnswer, length: int, size: int | None, leap: Callable[[int], Ask]
+    ) -> Ask:
+        """What follows a page, so that it shows that where the page is short; `leap`: what is asked for so many places on."""
+        if size is None or not 0 < length < size or self.are is not None or not self._looks:
+            return following
+        self._looks -= 1
+        return replace(following, before=answer, instead=replace(leap(size), leaps=True))
+
+
+class _Counted:
+    """What both have: a first place, a size that may be asked for, and what a short page says."""
 
     remedy = ""
+
+    def __init__(
+        self, param: str, first: int, size_param: str | None, page_size: int | None, *, short_page_ends: bool
+    ) -> None:
+        self.param: str | None = param
+        self._param, self._first = param, first
+        self._size_param, self._size = size_param, page_size
+        self._short_page_ends = short_page_ends
+        self._unit = Unit(page_size)
+        # The first page was as long as asked for, so that a shorter one may be the last.
+        self._honoured = False
+
+    def start(self) -> Ask:
+        """From the first place on."""
+        return self._ask(self._first)
+
+    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
+        values = {self._param: position}
+        if self._size is not None and self._size_param is not None:
+            values[self._size_param] = self._length_of(position, expected, self._size)
+        params = {name: str(value) for name, value in values.items()}
+        return Ask(params, position=position, expected=expected, confirms=confirms, values=values)
+
+    def _length_of(self, position: int, expected: int | None, size: int) -> int:  # noqa: ARG002
+        """How long a page is asked for."""
+        return size
+
+    def _unless_short(self, following: Ask, length: int) -> Ask | None:
+        """What follows a page of a scan that has no total: what confirms that a short one was the last, perhaps."""
+        short = self._size is not None and length < self._size
+        if short and self._short_page_ends:
+            return None
+        return replace(following, confirms=short and self._honoured)
+
+
+class OffsetPaginator(_Counted):
+    """`offset=` and `limit=`.
+
+    Moves on by the records received, so a page cap below the size asked for loses nothing; by the size, once
+    pages have shown that the source hides rows after it has cut them.
+    """
 
     def __init__(
         self,
@@ -74,37 +144,23 @@ class OffsetPaginator:
         *,
         short_page_ends: bool = False,
     ) -> None:
-        self._short_page_ends = short_page_ends
-        self._unit = Unit(page_size)
-        self._offset_param = offset_param
-        self._size_param = size_param
-        self._size = page_size
+        super().__init__(offset_param, start, size_param, page_size, short_page_ends=short_page_ends)
         self._total = total
-        self._first = start
         self._end = start  # by the total, once `rest` was asked for
         self._most = 0  # the largest total that was told meanwhile
         self._at_end = False  # all before that end has been asked for, and nothing behind it
         self._fixed = False  # that end is one of a part, or has been passed already
-        # The first page was as long as asked for, so that a shorter one may be the last.
-        self._honoured = False
-
-    @property
-    def param(self) -> str | None:
-        """The offset's."""
-        return self._offset_param
-
-    def start(self) -> Ask:
-        """From the first record."""
-        return self._ask(self._first)
+        self._hidden = Hidden()
 
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """From the record after the last one received, until the total or, without one, an empty page."""
         total = self._total.exact(answer)
         self._unit.take(answer.counts, total, by=ask.by)
+        self._hidden.take(ask)
         position = self._behind(ask, answer)
         if ask.expected is not None:
             self._most = max(self._most, total or 0)
-            following = None if answer.is_empty else self._after_one_of_rest(ask, position)
+            following = None if answer.is_empty else self._after_one_of_rest(ask, position, answer)
             self._at_end = self._at_end or position == self._end
             return following if following is not None else self._grown()
         if answer.is_empty:
@@ -115,22 +171,27 @@ class OffsetPaginator:
             return self._behind_this(ask, position, answer)
         if total is not None:
             # More records than the total: it is wrong, and only an empty page is the end.
-            ended = position - self._first == total
+            ended = (self._unit.came(total) if self._hidden.are else position - self._first) == total
             return None if ended else self._behind_this(ask, position, answer)
         length = position - ask.position
         if ask.position == self._first:
             self._honoured = length == self._size
-        short = self._size is not None and length < self._size
-        if short and self._short_page_ends:
-            return None
-        return replace(self._behind_this(ask, position, answer), confirms=short and self._honoured)
+        return self._unless_short(self._behind_this(ask, position, answer), length)
 
     def _behind_this(self, ask: Ask, position: int, answer: PageAnswer) -> Ask:
-        return self._unit.asked(self._ask(position), answer, lambda length: self._ask(ask.position + length))
+        following = self._ask(position)
+
+        def leap(places: int) -> Ask:
+            return self._ask(ask.position + places)
+
+        if self._unit.is_open:
+            return self._unit.asked(following, answer, leap)
+        return self._hidden.looking(following, answer, position - ask.position, self._size, leap)
 
     def _behind(self, ask: Ask, answer: PageAnswer) -> int:
         """The place behind a page."""
-        return ask.position + self._unit.of(answer.counts, ask.expected or self._size)
+        length = self._unit.of(answer.counts, ask.expected or self._size)
+        return ask.position + self._hidden.behind(length, self._size)
 
     def beyond(self, ask: Ask, answer: PageAnswer) -> Ask:
         """Whether anything stands behind what should be the last page."""
@@ -139,16 +200,23 @@ class OffsetPaginator:
     def rest(self, ask: Ask, answer: PageAnswer) -> Sequence[Ask] | None:
         """Pages as long as the first one came, up to the total, from where it is known what counts."""
         total = self._total.exact(answer)
-        length = answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
-        step = length if ask.by is None or ask.before is None else max(length, ask.before.counts[ask.by])
+        length, before = self._length(ask, answer), 0 if ask.before is None else self._length(ask, ask.before)
+        step = max(length, before)
         unknown = ask.by is None and length != self._size and len({*answer.counts}) > 1
-        if total is None or length == 0 or unknown:
+        unseen = ask.leaps is None and before == 0 and length < (self._size or 0)
+        if total is None or length == 0 or unknown or unseen or ask.leaps:
             return None
         self._end = end = self._first + total
-        return LaterPages(
-            range(ask.position + length, end, step),
-            lambda position: self._ask(position, expected=min(step, end - position)),
-        )
+        start, seen = ask.position + length, answer if before > length and ask.leaps is None else None
+
+        def part(position: int) -> Ask:
+            one = self._ask(position, expected=min(step, end - position))
+            return replace(one, before=seen if position == start else None)
+
+        return LaterPages(range(start, end, step), part)
+
+    def _length(self, ask: Ask, answer: PageAnswer) -> int:
+        return answer.counts.of(self._size) if ask.by is None else answer.counts[ask.by]
 
     def total(self, answer: PageAnswer) -> Told | None:
         """The total the answer tells."""
@@ -166,29 +234,24 @@ class OffsetPaginator:
         self._fixed = True
         return self._ask(self._end)
 
-    def _after_one_of_rest(self, ask: Ask, position: int) -> Ask | None:
+    def _after_one_of_rest(self, ask: Ask, position: int, answer: PageAnswer) -> Ask | None:
         """The rest of its own stretch when the page came short; past the total when the last page came long."""
         assert ask.expected is not None
         missing = ask.expected - (position - ask.position)
         if missing > 0:
-            return self._ask(position, expected=missing)
+            return replace(self._ask(position, expected=missing), before=answer)
         if missing < 0 and ask.position + ask.expected < self._end:
-            raise PaginationError(f"the page at {self._offset_param}={ask.position} runs into the next one")
+            raise PaginationError(f"the page at {self.param}={ask.position} runs into the next one")
         return None if missing == 0 else self._ask(position)
 
-    def _ask(self, position: int, expected: int | None = None, *, confirms: bool = False) -> Ask:
-        values = {self._offset_param: position}
-        if self._size is not None and self._size_param is not None:
-            inner = expected is not None and position + expected < self._end
-            # A page inside the whole must not run into the next one.
-            values[self._size_param] = min(self._size, expected) if inner and expected else self._size
-        return Ask(_texts(values), position=position, expected=expected, confirms=confirms, values=values)
+    def _length_of(self, position: int, expected: int | None, size: int) -> int:
+        inner = expected is not None and position + expected < self._end
+        # A page inside the whole must not run into the next one.
+        return min(size, expected) if inner and expected else size
 
 
-class PageNumberPaginator:
+class PageNumberPaginator(_Counted):
     """`page=`. Ends by the number of pages, by the number of records, or by an empty page."""
-
-    remedy = ""
 
     def __init__(
         self,
@@ -201,54 +264,36 @@ class PageNumberPaginator:
         records: TotalAt,
         short_page_ends: bool = False,
     ) -> None:
-        self._short_page_ends = short_page_ends
-        self._page_param = page_param
-        self._base = base_page
-        self._size_param = size_param
-        self._size = page_size
+        super().__init__(page_param, base_page, size_param, page_size, short_page_ends=short_page_ends)
         self._pages = pages
         self._records = records
-        self._unit = Unit(page_size)
-        self._first_length = 0
         self._outstanding = 0  # questions of `rest` not answered yet
         self._last = base_page
         self._share: PageRange | None = None
-
-    @property
-    def param(self) -> str | None:
-        """The page number's."""
-        return self._page_param
-
-    def start(self) -> Ask:
-        """The base page."""
-        return self._ask(self._base)
 
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next number, unless this was the last page."""
         total, pages = self._own_total(answer), self._pages.exact(answer)
         self._unit.take(answer.counts, total)
         length = self._unit.of(answer.counts, self._size)
-        if ask.position == self._base:
-            self._first_length = length
+        if ask.position == self._first:
+            self._honoured = length == self._size
         following = self._ask(ask.position + 1)
         if ask.expected is not None:  # one of the questions of `rest`
             return self._after_one_of_rest(total, pages)
         if pages is not None:
-            return following if ask.position - self._base + 1 < pages else None
+            return following if ask.position - self._first + 1 < pages else None
         if answer.is_empty:
             return None
         if total is not None:
             if self._size is None and self._unit.is_unsure(total):
                 return replace(following, confirms=self._unit.may_be_all(total))
             return None if self._unit.may_be_all(total) else following
-        short = self._size is not None and length < self._size
-        if short and self._short_page_ends:
-            return None
-        return replace(following, confirms=short and self._first_length == self._size)
+        return self._unless_short(following, length)
 
     def _after_one_of_rest(self, total: int | None, pages: int | None) -> Ask | None:
         self._outstanding -= 1
-        if pages is not None and self._share is None and pages > self._last - self._base + 1:
+        if pages is not None and self._share is None and pages > self._last - self._first + 1:
             self._last += 1
             self._outstanding += 1
             return self._ask(self._last, expected=0)  # which asks for the one after it, if there still is one
@@ -299,15 +344,67 @@ class PageNumberPaginator:
             return total
         return total - self._share.before if self._share.is_last else self._share.records
 
-    def _ask(self, page: int, expected: int | None = None) -> Ask:
-        values = {self._page_param: page}
-        if self._size is not None and self._size_param is not None:
-            values[self._size_param] = self._size
-        return Ask(_texts(values), position=page, expected=expected, values=values)
+
+def check_place(ask: Ask, answer: PageAnswer, records_of: RecordsOf, param: str | None) -> str | None:
+    """What is doubtful of a page, of which it is not known what has places, as it may hold what came.
+
+    Raises PaginationError where that is as good as certain.
+    """
+    if ask.before is None or not (ask.by is not None or ask.expected is not None or ask.leaps is False):
+        return None
+    if ask.by is not None and ask.instead is None:
+        return None
+    before = records_of(ask.before)
+    if not (twice := before.followed_by(records_of(answer))):
+        return None
+    what = f"the page at {param}={ask.position} begins with the last {twice} of the page before"
+    other = (
+        f"{what}, which may be others that are alike: declare its page_size, or a primary_key that tells them"
+    )
+    distinct = before.are_distinct
+    if ask.expected is not None and distinct and twice > 1:
+        raise PaginationError(
+            f"{what}: the source hides rows that have places. Without total_path its pages are read one by one, and right"
+        )
+    if ask.by is not None or (ask.leaps is False and twice > 1):
+        raise PaginationError(other)
+    return other if distinct and ask.before.records >= _CERTAIN else None
 
 
-def _texts(values: Mapping[str, int]) -> dict[str, str]:
-    return {name: str(value) for name, value in values.items()}
+def comes_again(ask: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bool, Ask | None]:
+    """Whether a page, of which it is doubtful what has places, does for certain hold what came; what to ask in its place."""
+    if ask.instead is None or ask.before is None:
+        return False, None
+    if ask.by is None:
+        return _leaps(ask, ask.instead, answer, records_of)
+    if not answer.records:
+        return False, None
+    twice = records_of(ask.before).followed_by(records_of(answer))
+    if ask.by and twice == answer.records:
+        return True, None  # by elements: all records are here
+    # One record may be another that is alike; but none comes again where records are counted.
+    again = twice > 0 if not ask.by else len(set(records_of(answer).marks()[:twice])) > 1
+    return again, ask.instead if again else None
+
+
+def _leaps(ask: Ask, instead: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bool, Ask | None]:
+    """The same behind a page that came short, as from a source that hides rows once it has cut its pages.
+
+    From such a one a page begins with the last rows of the short one, and the page that leaps over the hidden
+    ones as well goes on as this one does behind those. Else the rows are others that are alike, and this page
+    is asked for again.
+    """
+    assert ask.before is not None
+    before, here = records_of(ask.before), records_of(answer)
+    if ask.leaps is None:
+        again = before.are_distinct and 0 < before.followed_by(here) < ask.before.records
+        return again, replace(instead, before=answer, instead=replace(ask, leaps=False)) if again else None
+    if not ask.leaps or instead.before is None:
+        return False, None
+    twice = records_of(instead.before).followed_by(before)
+    behind = before.marks()[twice:]
+    proven = behind == here.marks()[: len(behind)] and (bool(behind) or twice > 1)
+    return not proven, None if proven else instead
 
 
 class ScanPart(Struct, frozen=True):
@@ -317,6 +414,13 @@ class ScanPart(Struct, frozen=True):
     asks: tuple[Ask, ...] = ()
     share: PageRange | None = None
     of: int = 1  # how many parts there are
+
+
+def behind_first(endpoint: spec.Endpoint, asks: tuple[Ask, ...], first: PageAnswer) -> tuple[Ask, ...]:
+    """The questions of the first part, so that behind a short page at an offset it is seen what has places."""
+    paginator = endpoint.paginator
+    short = isinstance(paginator, spec.Offset) and first.records < (paginator.page_size or 0)
+    return (replace(asks[0], before=first), *asks[1:]) if asks and short else asks
 
 
 def is_divisible(endpoint: spec.Endpoint) -> bool:

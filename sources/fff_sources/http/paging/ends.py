@@ -138,12 +138,11 @@ def _is_proven_end(
 
 
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
-    body = b"" if is_large and not mentions_more(answer.body) else answer.body
-    return told_more(
-        body,
-        parse_path(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else WHOLE,
-        answer.headers,
-    )
+    if (known := answer.hints.get(is_large)) is None:
+        body = b"" if is_large and not mentions_more(answer.body) else answer.body
+        where = parse_path(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else WHOLE
+        known = answer.hints[is_large] = told_more(body, where, answer.headers)
+    return known
 
 
 def _overlooked(

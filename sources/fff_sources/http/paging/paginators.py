@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Protocol
 
 from fff.structs import Struct, field, replace
-from fff_sources.http.paging.envelope import says_estimate
+from fff_sources.http.paging.envelope import PagingHints, says_estimate
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
@@ -44,9 +44,10 @@ class Ask(Struct, frozen=True):
     expected: int | None = None  # records this page should hold, where that is known
     confirms: bool = False  # that the page before, a short one, was the last
     may_lack: bool = False  # it may be refused: the page before says that it is the last
-    before: PageAnswer | None = None  # the page that it follows, where it is not known what counts
+    before: PageAnswer | None = None  # the page that it follows, where it is not known what has places
     by: int | None = None  # which of the two counts has led to this place
     instead: Ask | None = None  # by the other one, where this page turns out to repeat what came
+    leaps: bool | None = None  # whether it is taken that rows which the source hides have places, too
     # Parameters as JSON has them, where that is not text.
     values: Mapping[str, object] = field(default_factory=dict)
 
@@ -144,6 +145,11 @@ class PageAnswer(Struct, frozen=True, dict=True):
     def is_empty(self) -> bool:
         """Whether it holds nothing at all."""
         return not any(self.counts)
+
+    @cached_property
+    def hints(self) -> dict[bool, PagingHints]:
+        """What it says of pages in the usual words, once somebody has looked: by whether the body was looked into at its edges first."""
+        return {}
 
     @cached_property
     def _members(self) -> dict[str, Raw]:

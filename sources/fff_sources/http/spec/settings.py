@@ -18,6 +18,7 @@ from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath, parse_path, value
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.model import is_http
+from fff_sources.http.templates import names
 
 #: What is written for a reference to a secret elsewhere (shells, workflows, templates), or nearly so here.
 _MISSPELT = re.compile(
@@ -31,6 +32,7 @@ _MISSPELT = re.compile(
     re.VERBOSE,
 )
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:[:?].*)?")  # in shells with what stands in for it
+_ALWAYS_SENT = frozenset({"base_url", "headers", "params"})
 _ITSELF = "; a secret that reads so itself goes there, too"
 
 
@@ -82,6 +84,32 @@ def unfinished_tables(context: SourceContext, declared: object) -> list[SpecErro
         for name, table in tables.items()
         if (said := getattr(table, "unfinished", ""))
     ]
+
+
+def unfilled_braces(context: SourceContext, declared: object) -> list[SpecError]:
+    """The columns named in what goes with every request, where not every request has a value for them."""
+    every = _always_filled(declared)
+    return [
+        context.document.error(path, f"nothing fills {{{name}}}", hint="plain braces are {{ and }}")
+        for path, text in context.texts()
+        if path[2:3] in (("client",), ("accounts",)) and _ALWAYS_SENT & {*path[3:6]} and "auth" not in path
+        for name in sorted(names(text) - (set() if "base_url" in path else every))
+    ]
+
+
+def _always_filled(declared: object) -> set[str]:
+    """The columns that every request of a source has a value for."""
+    if not isinstance(declared, spec.RestSpec):
+        return set()
+    filled = [set(function.arguments) for function in declared.functions.values()]
+    for table in declared.tables.values():
+        values = {*table.values} | ({declared.accounts.column} if declared.accounts is not None else set())
+        filled += [values | {*lookup.keys} for lookup in table.lookups]
+        always = [
+            one for one in table.key_columns if one.require == "required" or len(table.key_columns) == 1
+        ]
+        filled += [values | {one.name for one in always if one.require != "optional"}] * len(table.scan)
+    return set.intersection(*filled) if filled else set()
 
 
 def missing_files(context: SourceContext, client: spec.Client) -> list[SpecError]:

@@ -19,6 +19,7 @@ from fff_sources.http.response.values import from_text
 from fff_sources.http.response.verdicts import ENVELOPED
 from fff_sources.http.spec import spec
 from fff_sources.http.tables import named_params, param_of, place_of, placeholders
+from fff_sources.http.templates import names as named_in
 from fff_sources.http.templates import text_of
 
 _JSON_ONLY = (spec.Cursor, spec.Keyset, spec.JsonLink)
@@ -73,6 +74,9 @@ class _Check:
         keyed = fixed | {key.name for key in table.key_columns if key.require == "any_of"}
         for number, scan in enumerate(table.scan):
             self._endpoint(("scan", number, "endpoint"), scan.endpoint, keyed)
+            if len(either := sorted((keyed - fixed) & placeholders(scan.endpoint))) > 1:
+                message = f"names {' and '.join(either)}, of which one may be known without the other"
+                self._add(("scan", number, "endpoint"), message, "they are require: required")
             if scan.windows is not None:
                 self._windows(("scan", number, "windows"), scan.windows)
         for number, lookup in enumerate(table.lookups):
@@ -92,6 +96,8 @@ class _Check:
         key = lookup.keys[0]
         if batch.each is not None and f'"{{{key}}}"' not in json.dumps(lookup.endpoint.body):
             self._add((*path, "each"), f"stands in no body: nothing in json is '{{{key}}}' alone")
+        for name in sorted(named_in(batch.each) - {key}):
+            self._add((*path, "each"), f"nothing fills {{{name}}}", f"it says {{{key}}} alone")
         if batch.answers == "by_position" and lookup.endpoint.format not in ("json", "xml"):
             self._add((*path, "answers"), f"by_position is of JSON, and format is {lookup.endpoint.format}")
         column = (self._table.columns or {}).get(key)
