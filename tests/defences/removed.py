@@ -507,7 +507,6 @@ SQL = [
     Removed(
         "deep nesting is one error",
         {
-            "fff.sql.planner.prepare": [("except RecursionError as error", "except KeyError as error")],
             "fff.sql.syntax.parse": [("except RecursionError as error", "except KeyError as error")],
         },
         ["tests/sql/test_garbage.py::test_deep_nesting"],

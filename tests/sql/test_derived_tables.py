@@ -29,6 +29,8 @@ MERGED = {
         "SELECT (a.i % 2) AS z, a.s AS s FROM w.r AS a WHERE (a.b) AND ( (a.i % 2) > 0)",
     "SELECT * FROM (SELECT i, s FROM r WHERE b) a LEFT JOIN u ON a.i = u.i":
         "SELECT a.i AS i, a.s AS s, u.i AS i, u.s AS s, u.a AS a FROM w.r AS a LEFT JOIN u ON a.i = u.i WHERE (a.b)",
+    "SELECT * FROM (SELECT i, s FROM r WHERE b) a LEFT JOIN (SELECT i FROM u WHERE s = 'a') c ON a.i = c.i":
+        "SELECT a.i AS i, a.s AS s, c.i AS i FROM w.r AS a LEFT JOIN w.u AS c ON (c.s = 'a') AND ( a.i = c.i) WHERE (a.b)",
     "SELECT z FROM (SELECT i AS z FROM r) a JOIN (SELECT l AS i FROM r) b ON z = b.i":
         "SELECT a.i AS z FROM w.r AS a JOIN w.r AS b ON a.i = b.l",
     "SELECT i FROM (SELECT r.i FROM r JOIN u ON r.i = u.i) LIMIT 1":
