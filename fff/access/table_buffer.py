@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 import pyarrow as pa
 
 from fff.access.gathering import LOOK_S, settled
-from fff.access.key_index import KeyIndex, rows_having, tells_keys
+from fff.access.key_index import KeyIndex, rows_having, rows_without, tells_keys
 from fff.access.shared_scan import SharedPages
 from fff.budget import Budget
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
@@ -23,6 +24,9 @@ from fff.structs import Struct, replace
 #: Rows of a page that is made of pages kept.
 _KEPT_PAGE_ROWS = 10_000
 
+#: A batch with room, not yet sent: by lookup, by what its keys share and by who pays.
+_Filling: TypeAlias = tuple[str, Key, Budget | None]
+
 
 class _Request(Struct, frozen=True, eq=False):
     """A request that brings some of a block's keys; `batch`: all that it is for, empty where that is not known."""
@@ -30,6 +34,11 @@ class _Request(Struct, frozen=True, eq=False):
     reading: SharedPages
     mine: Keys
     batch: Keys = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the reading is for keys of others as well."""
+        return len(self.reading.keys) > len(self.mine)
 
 
 class Keeper(Protocol):
@@ -64,8 +73,8 @@ class TableBuffer:
         self._scans: dict[tuple[str, Budget | None], SharedPages] = {}  # by scan and by who pays
         # None: also what has ended.
         self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
-        #: By lookup, by what their keys share and by who pays: batches with room, not yet sent.
-        self._filling: dict[tuple[str, Key, Budget | None], tuple[SharedPages, list[Key]]] = {}
+        self._filling: dict[_Filling, tuple[SharedPages, list[Key]]] = {}
+        self._paged = set[str]()  # lookups of which an answer to a batch had several pages
         self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0
@@ -180,14 +189,15 @@ class TableBuffer:
         return readings
 
     def ask(
-        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter
+        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter, *, eager: bool
     ) -> list[_Request]:
         """Ask the source for keys that nobody has asked for who draws on the same budget.
 
-        Those who read the table at once fill batches together: blocks of a statement, and statements for which no
-        budget pays.
+        Those who read the table at once fill batches together: statements for which no budget pays, and blocks of one
+        statement that want all rows, until an answer turns out to have several pages, which come one after another.
         """
-        if len(keys) >= method.batch_size or len(self.users) < 2:
+        apart = self._is_one_statement(meter.budget) and (not eager or method.name in self._paged)
+        if len(keys) >= method.batch_size or len(self.users) < 2 or apart:
             pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
             told = Misgivings(meter, statement)
             return [_Request(self._reading(method, keys, meter.budget, pages, told), keys, keys)]
@@ -213,21 +223,25 @@ class TableBuffer:
         return _Request(reading, mine, batch)
 
     async def _filled(
-        self,
-        place: tuple[str, Key, Budget | None],
-        batch: list[Key],
-        method: LookupMethod,
-        meter: AccessMeter,
+        self, place: _Filling, batch: list[Key], method: LookupMethod, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """The answer to a batch, once nobody adds to it any more; blocks of one statement come without a pause."""
-        alone = meter.budget is not None or len({statement for statement, _ in self.users}) < 2
-        await settled(lambda: len(batch), method.batch_size, 0.0 if alone else LOOK_S)
+        pause = 0.0 if self._is_one_statement(meter.budget) else LOOK_S
+        await settled(lambda: len(batch), method.batch_size, pause)
         if self._filling.get(place, (None, []))[1] is batch:
             del self._filling[place]
         pages = self.adapter.lookup(self.table, method, self.columns, batch, meter=meter)
         async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
+            came = 0
             async for page in opened:
+                came += 1
+                if came > 1:
+                    self._paged.add(method.name)
                 yield page
+
+    def _is_one_statement(self, budget: Budget | None) -> bool:
+        """Whether only blocks of one statement may share what is paid for so."""
+        return budget is not None or len({statement for statement, _ in self.users}) < 2
 
     def _reading(
         self,
@@ -309,6 +323,7 @@ class TableBuffer:
 
     def settle(self) -> bool:
         """At the end of a statement: drop what is not complete; returns whether anything is left."""
+        self._filling = {}
         self._scans = {place: reading for place, reading in self._scans.items() if reading.complete}
         self._lookups = {
             place: {key: reading for key, reading in known.items() if reading.complete}
@@ -323,7 +338,7 @@ class TableBuffer:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._scans, self._lookups, self._started, self._indexes = {}, {}, {}, {}
+        self._scans, self._lookups, self._filling, self._started, self._indexes = {}, {}, {}, {}, {}
         self._whole, self._bytes_of_lookups, self._bytes_of_whole = None, 0, 0
 
 
@@ -339,12 +354,18 @@ class SharedSource:
     """
 
     def __init__(
-        self, buffer: TableBuffer, user: tuple[Hashable, int], asked: dict[tuple[str, str], set[Key]]
+        self,
+        buffer: TableBuffer,
+        user: tuple[Hashable, int],
+        asked: dict[tuple[str, str], set[Key]],
+        *,
+        eager: bool,
     ) -> None:
         self.name = buffer.table.source
         self.tables = (buffer.table,)
         self._buffer = buffer
         self._user = user
+        self._eager = eager
         self._asked = asked
         self._told = set[SharedPages]()
 
@@ -385,7 +406,7 @@ class SharedSource:
             readings = self._buffer.answers(method, left, meter.budget)
             known = {key for some in readings.values() for key in some}
             if new := [key for key in left if key not in known]:
-                requests = self._buffer.ask(self._user[0], method, new, meter)
+                requests = self._buffer.ask(self._user[0], method, new, meter, eager=self._eager)
             else:
                 reading, some = next(iter(readings.items()))
                 requests = [_Request(reading, some)]
@@ -454,25 +475,22 @@ async def _own(
 async def _unbroken(
     one: _Request, pages: AsyncGenerator[Page], alone: Callable[[], AsyncIterator[Page]]
 ) -> AsyncGenerator[Page]:
-    """The pages of a request; where it is for keys of others too, once all have come, or where one is not whole those alone."""
-    held: list[Page] | None = []
+    """The pages of a request; where it is for keys of others too and does not bring all, the rest by those alone."""
+    given: list[pa.RecordBatch] = []
     async with aclosing(pages) as opened:
         try:
             async for page in opened:
-                if len(one.reading.keys) == len(one.mine):  # nobody adds to it any more
-                    yield page
-                elif page.truncated is None and held is not None:
-                    held.append(page)
-                else:
-                    held = None
+                if one.is_shared:
+                    if page.truncated is not None:
+                        break
+                    given.append(page.rows)
+                yield page
+            else:
+                return
         except SourceError:
-            if len(one.reading.keys) == len(one.mine):
+            if not one.is_shared:
                 raise
-            held = None
-    if held is not None:
-        for page in held:
-            yield page
-        return
+    left = Counter(repr(row) for rows in given for row in rows.to_pylist())
     async with aclosing(cast("AsyncGenerator[Page]", alone())) as own:
         async for page in own:
-            yield page
+            yield replace(page, rows=rows_without(page.rows, left))
