@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Protocol, TypeAlias, cast
@@ -11,11 +10,10 @@ from typing import Protocol, TypeAlias, cast
 import pyarrow as pa
 
 from fff.access.gathering import LOOK_S, settled
-from fff.access.key_index import KeyIndex, rows_having, rows_without, tells_keys
-from fff.access.shared_scan import SharedPages
+from fff.access.key_index import KeyIndex, rows_having, tells_keys
+from fff.access.shared_scan import SharedPages, unbroken
 from fff.budget import Budget
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.errors import SourceError
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter, Misgivings
@@ -34,11 +32,6 @@ class _Request(Struct, frozen=True, eq=False):
     reading: SharedPages
     mine: Keys
     batch: Keys = ()
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the reading is for keys of others as well."""
-        return len(self.reading.keys) > len(self.mine)
 
 
 class Keeper(Protocol):
@@ -74,7 +67,9 @@ class TableBuffer:
         # None: also what has ended.
         self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
         self._filling: dict[_Filling, tuple[SharedPages, list[Key]]] = {}
-        self._paged = set[str]()  # lookups of which an answer to a batch had several pages
+        self.apart = set[
+            str
+        ]()  # lookups of which a batch failed, or had several pages, which come one by one
         self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0
@@ -189,14 +184,12 @@ class TableBuffer:
         return readings
 
     def ask(
-        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter, *, eager: bool
+        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter, *, apart: bool
     ) -> list[_Request]:
         """Ask the source for keys that nobody has asked for who draws on the same budget.
 
-        Those who read the table at once fill batches together: statements for which no budget pays, and blocks of one
-        statement that want all rows, until an answer turns out to have several pages, which come one after another.
+        Those who read the table at once fill batches together, but for those that ask `apart`.
         """
-        apart = self._is_one_statement(meter.budget) and (not eager or method.name in self._paged)
         if len(keys) >= method.batch_size or len(self.users) < 2 or apart:
             pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
             told = Misgivings(meter, statement)
@@ -206,6 +199,10 @@ class TableBuffer:
             requests.append(self._fill(method, keys, meter, Misgivings(meter, statement)))
             keys = keys[len(requests[-1].mine) :]
         return requests
+
+    def is_apart(self, method: LookupMethod, budget: Budget | None, *, eager: bool) -> bool:
+        """Whether a block fills no batch with others of its statement: it wants few rows, or no good came of it."""
+        return self._is_one_statement(budget) and (not eager or method.name in self.apart)
 
     def _fill(self, method: LookupMethod, keys: Keys, meter: AccessMeter, told: Misgivings) -> _Request:
         """Add the first of the keys to a batch that has room."""
@@ -232,11 +229,11 @@ class TableBuffer:
             del self._filling[place]
         pages = self.adapter.lookup(self.table, method, self.columns, batch, meter=meter)
         async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
-            came = 0
+            several = False
             async for page in opened:
-                came += 1
-                if came > 1:
-                    self._paged.add(method.name)
+                if several:
+                    self.apart.add(method.name)
+                several = True
                 yield page
 
     def _is_one_statement(self, budget: Budget | None) -> bool:
@@ -401,12 +398,30 @@ class SharedSource:
             for rows in index.rows_of(keys, columns):
                 yield Page(rows)
             return
+        async with aclosing(self._looked_up(method, columns, keys, meter)) as pages:
+            async for page in pages:
+                yield page
+
+    async def _looked_up(
+        self,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Keys,
+        meter: AccessMeter,
+        *,
+        alone: bool = False,
+    ) -> AsyncGenerator[Page]:
+        """As `lookup`, where no scan has the rows; `alone`: in no request that is for other keys as well."""
         left = list(keys)
         while left:
             readings = self._buffer.answers(method, left, meter.budget)
+            if alone:
+                self._buffer.apart.add(method.name)
+                readings = {one: some for one, some in readings.items() if len(one.keys) == len(some)}
             known = {key for some in readings.values() for key in some}
             if new := [key for key in left if key not in known]:
-                requests = self._buffer.ask(self._user[0], method, new, meter, eager=self._eager)
+                apart = alone or self._buffer.is_apart(method, meter.budget, eager=self._eager)
+                requests = self._buffer.ask(self._user[0], method, new, meter, apart=apart)
             else:
                 reading, some = next(iter(readings.items()))
                 requests = [_Request(reading, some)]
@@ -435,8 +450,8 @@ class SharedSource:
             one.reading.enter(one)
         try:
             for one in requests:
-                alone = partial(self._alone, method, columns, one.mine, meter)
-                pages = _unbroken(one, _own(one, method, columns, count), alone)
+                alone = partial(self._looked_up, method, columns, one.mine, meter, alone=True)
+                pages = unbroken(_own(one, method, columns, count), partial(_is_shared, one), alone)
                 async with aclosing(pages) as opened:
                     async for page in opened:
                         yield page
@@ -445,14 +460,13 @@ class SharedSource:
             for one in requests:
                 await one.reading.leave(one)
 
-    def _alone(
-        self, method: LookupMethod, columns: Sequence[str], keys: Keys, meter: AccessMeter
-    ) -> AsyncIterator[Page]:
-        buffer = self._buffer
-        return buffer.adapter.lookup(buffer.table, method, columns, keys, meter=meter)
-
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+def _is_shared(one: _Request) -> bool:
+    """Whether the request is for keys of others as well."""
+    return len(one.reading.keys) > len(one.mine)
 
 
 async def _own(
@@ -470,27 +484,3 @@ async def _own(
             doubled, moved = page.doubled, page.moved
             total = page.total_rows
             yield Page(rows, truncated, total, unanswered=unanswered, doubled=doubled, moved=moved)
-
-
-async def _unbroken(
-    one: _Request, pages: AsyncGenerator[Page], alone: Callable[[], AsyncIterator[Page]]
-) -> AsyncGenerator[Page]:
-    """The pages of a request; where it is for keys of others too and does not bring all, the rest by those alone."""
-    given: list[pa.RecordBatch] = []
-    async with aclosing(pages) as opened:
-        try:
-            async for page in opened:
-                if one.is_shared:
-                    if page.truncated is not None:
-                        break
-                    given.append(page.rows)
-                yield page
-            else:
-                return
-        except SourceError:
-            if not one.is_shared:
-                raise
-    left = Counter(repr(row) for rows in given for row in rows.to_pylist())
-    async with aclosing(cast("AsyncGenerator[Page]", alone())) as own:
-        async for page in own:
-            yield replace(page, rows=rows_without(page.rows, left))

@@ -332,6 +332,37 @@ def test_a_batch_that_its_source_refuses_is_asked_for_apart_by_each_for_its_own_
     assert refused == [3, 1, 1, 1]
 
 
+@pytest.mark.parametrize("cut", [False, True])
+def test_keys_of_a_batch_that_failed_are_asked_for_apart_once_for_all_who_want_just_them(cut: bool) -> None:
+    async def main(made: World) -> None:
+        if cut:
+            made.source.truncated = "as far as 100 rows"
+        else:
+            made.source.fault = lambda keys: SourceError("no") if (2,) in keys else None  # type: ignore[operator]
+        lease = made.lease(*["ab"] * 5)
+        wanted = [1, 1, 2, 1, 2]
+        ends = await asyncio.gather(
+            *(made.ask(lease, block, key) for block, key in enumerate(wanted)), return_exceptions=True
+        )
+        good = [of(1) if key == 1 or cut else None for key in wanted]
+        assert [None if isinstance(end, Exception) else of(1) for end in ends] == good
+        assert len(made.source.asked) == 3
+
+    world(main)
+
+
+def test_once_a_batch_has_failed_blocks_of_a_statement_ask_apart() -> None:
+    async def main(made: World) -> None:
+        made.source.fault = lambda keys: SourceError("no") if len(keys) > 1 else None  # type: ignore[arg-type]
+        lease = made.lease("ab", "ab")
+        for keys, asked in (((0, 1), 3), ((2, 3), 5)):
+            rows = await asyncio.gather(*(made.ask(lease, block, key) for block, key in enumerate(keys)))
+            assert rows == [of(key) for key in keys]
+            assert len(made.source.asked) == asked
+
+    world(main)
+
+
 def test_a_batch_that_is_cut_is_asked_for_apart_too() -> None:
     async def main(made: World) -> None:
         made.source.truncated = "as far as 100 rows"
