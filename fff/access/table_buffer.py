@@ -320,7 +320,7 @@ class TableBuffer:
 
     def settle(self) -> bool:
         """At the end of a statement: drop what is not complete; returns whether anything is left."""
-        self._filling = {}
+        self._filling, self.apart = {}, set()
         self._scans = {place: reading for place, reading in self._scans.items() if reading.complete}
         self._lookups = {
             place: {key: reading for key, reading in known.items() if reading.complete}
