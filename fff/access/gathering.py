@@ -71,7 +71,8 @@ class Gathering:
 async def settled(count: Callable[[], int], enough: int | None = None, every: float = LOOK_S) -> None:
     """Wait until a count has not risen for a moment, looked at every so many seconds, or is enough.
 
-    A look that comes late begins the moment anew: this process was busy, perhaps with those who are to come.
+    A look that comes late begins the moment anew: this process was busy, perhaps with those who are to come. Without
+    a pause between them looks are turns of the loop, in which all have their say, however long they take.
     """
     now = asyncio.get_running_loop().time
     began = rose = looked = now()
@@ -84,7 +85,7 @@ async def settled(count: Callable[[], int], enough: int | None = None, every: fl
         if count() > before:
             rose, before, looks = looked, count(), 0
         else:
-            looks = looks + 1 if looked - last < 2 * LOOK_S else 0
+            looks = looks + 1 if not every or looked - last < 2 * LOOK_S else 0
 
 
 def _wider(table: Table, group: Sequence[Table]) -> Quals:

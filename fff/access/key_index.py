@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
@@ -73,6 +74,17 @@ def rows_having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> pa.
     """The rows that have one of the keys in the columns."""
     has_key = having(rows, columns, keys) if len(rows) else np.ones(0, np.bool_)
     return rows if has_key.all() else rows.filter(pa.array(has_key))
+
+
+def rows_without(rows: pa.RecordBatch, left: Counter[str]) -> pa.RecordBatch:
+    """The rows but for those, as `repr` writes them, that were given before, each as often as that."""
+    if not left.total():
+        return rows
+    fresh: list[bool] = []
+    for row in map(repr, rows.to_pylist()):
+        fresh.append(not left[row])
+        left[row] -= left[row] > 0
+    return rows.filter(pa.array(fresh, pa.bool_()))
 
 
 def tells_keys(rows: pa.Table, names: Sequence[str]) -> bool:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Sequence
 from contextlib import aclosing
 from typing import Literal, cast
 
+import pyarrow as pa
+
+from fff.access.key_index import rows_without
 from fff.catalog import Page
 from fff.catalog.foreign import is_told_to_end
+from fff.errors import SourceError
 from fff.stats import Misgivings
+from fff.structs import replace
 
 #: What a reading and each of its pages cost beside the values, in bytes, as measured.
 READING_OVERHEAD = 4096
@@ -184,3 +189,27 @@ class SharedPages:
 
 def _size(page: Page) -> int:
     return int(page.rows.nbytes) + PAGE_OVERHEAD
+
+
+async def unbroken(
+    pages: AsyncGenerator[Page], is_shared: Callable[[], bool], alone: Callable[[], AsyncGenerator[Page]]
+) -> AsyncGenerator[Page]:
+    """The pages of a request for some keys; where it is for those of others too and does not bring all, the rest `alone`."""
+    given: list[pa.RecordBatch] = []
+    async with aclosing(pages) as opened:
+        try:
+            async for page in opened:
+                if is_shared():
+                    if page.truncated is not None:
+                        break
+                    given.append(page.rows)
+                yield page
+            else:
+                return
+        except SourceError:
+            if not is_shared():
+                raise
+    left = Counter(repr(row) for rows in given for row in rows.to_pylist())
+    async with aclosing(alone()) as own:
+        async for page in own:
+            yield replace(page, rows=rows_without(page.rows, left))

@@ -29,5 +29,5 @@ def open_table(
     if buffer is None:
         source = open_source(use.table, use.adapter, session.disk, redact=session.redact)
     else:
-        source = SharedSource(buffer, (session, use.block), session.asked)
+        source = SharedSource(buffer, (session, use.block), session.asked, eager=use.eager)
     return source if first is None else OrderedPrefix(source, first, predicates)

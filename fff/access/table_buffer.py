@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 import pyarrow as pa
 
 from fff.access.gathering import LOOK_S, settled
 from fff.access.key_index import KeyIndex, rows_having, tells_keys
-from fff.access.shared_scan import SharedPages
+from fff.access.shared_scan import SharedPages, unbroken
 from fff.budget import Budget
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter, Table
-from fff.errors import SourceError
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter, Misgivings
@@ -22,6 +21,9 @@ from fff.structs import Struct, replace
 
 #: Rows of a page that is made of pages kept.
 _KEPT_PAGE_ROWS = 10_000
+
+#: A batch with room, not yet sent: by lookup, by what its keys share and by who pays.
+_Filling: TypeAlias = tuple[str, Key, Budget | None]
 
 
 class _Request(Struct, frozen=True, eq=False):
@@ -64,8 +66,10 @@ class TableBuffer:
         self._scans: dict[tuple[str, Budget | None], SharedPages] = {}  # by scan and by who pays
         # None: also what has ended.
         self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
-        #: By lookup, by what their keys share and by who pays: batches with room, not yet sent.
-        self._filling: dict[tuple[str, Key, Budget | None], tuple[SharedPages, list[Key]]] = {}
+        self._filling: dict[_Filling, tuple[SharedPages, list[Key]]] = {}
+        self.apart = set[
+            str
+        ]()  # lookups of which a batch failed, or had several pages, which come one by one
         self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0
@@ -180,14 +184,13 @@ class TableBuffer:
         return readings
 
     def ask(
-        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter
+        self, statement: Hashable, method: LookupMethod, keys: Keys, meter: AccessMeter, *, apart: bool
     ) -> list[_Request]:
         """Ask the source for keys that nobody has asked for who draws on the same budget.
 
-        Those who read the table at once fill batches together: blocks of a statement, and statements for which no
-        budget pays.
+        Those who read the table at once fill batches together, but for those that ask `apart`.
         """
-        if len(keys) >= method.batch_size or len(self.users) < 2:
+        if len(keys) >= method.batch_size or len(self.users) < 2 or apart:
             pages = self.adapter.lookup(self.table, method, self.columns, keys, meter=meter)
             told = Misgivings(meter, statement)
             return [_Request(self._reading(method, keys, meter.budget, pages, told), keys, keys)]
@@ -196,6 +199,10 @@ class TableBuffer:
             requests.append(self._fill(method, keys, meter, Misgivings(meter, statement)))
             keys = keys[len(requests[-1].mine) :]
         return requests
+
+    def is_apart(self, method: LookupMethod, budget: Budget | None, *, eager: bool) -> bool:
+        """Whether a block fills no batch with others of its statement: it wants few rows, or no good came of it."""
+        return self._is_one_statement(budget) and (not eager or method.name in self.apart)
 
     def _fill(self, method: LookupMethod, keys: Keys, meter: AccessMeter, told: Misgivings) -> _Request:
         """Add the first of the keys to a batch that has room."""
@@ -213,21 +220,25 @@ class TableBuffer:
         return _Request(reading, mine, batch)
 
     async def _filled(
-        self,
-        place: tuple[str, Key, Budget | None],
-        batch: list[Key],
-        method: LookupMethod,
-        meter: AccessMeter,
+        self, place: _Filling, batch: list[Key], method: LookupMethod, meter: AccessMeter
     ) -> AsyncGenerator[Page]:
         """The answer to a batch, once nobody adds to it any more; blocks of one statement come without a pause."""
-        alone = meter.budget is not None or len({statement for statement, _ in self.users}) < 2
-        await settled(lambda: len(batch), method.batch_size, 0.0 if alone else LOOK_S)
+        pause = 0.0 if self._is_one_statement(meter.budget) else LOOK_S
+        await settled(lambda: len(batch), method.batch_size, pause)
         if self._filling.get(place, (None, []))[1] is batch:
             del self._filling[place]
         pages = self.adapter.lookup(self.table, method, self.columns, batch, meter=meter)
         async with aclosing(cast("AsyncGenerator[Page]", pages)) as opened:
+            several = False
             async for page in opened:
+                if several:
+                    self.apart.add(method.name)
+                several = True
                 yield page
+
+    def _is_one_statement(self, budget: Budget | None) -> bool:
+        """Whether only blocks of one statement may share what is paid for so."""
+        return budget is not None or len({statement for statement, _ in self.users}) < 2
 
     def _reading(
         self,
@@ -309,6 +320,7 @@ class TableBuffer:
 
     def settle(self) -> bool:
         """At the end of a statement: drop what is not complete; returns whether anything is left."""
+        self._filling, self.apart = {}, set()
         self._scans = {place: reading for place, reading in self._scans.items() if reading.complete}
         self._lookups = {
             place: {key: reading for key, reading in known.items() if reading.complete}
@@ -323,7 +335,7 @@ class TableBuffer:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._scans, self._lookups, self._started, self._indexes = {}, {}, {}, {}
+        self._scans, self._lookups, self._filling, self._started, self._indexes = {}, {}, {}, {}, {}
         self._whole, self._bytes_of_lookups, self._bytes_of_whole = None, 0, 0
 
 
@@ -339,12 +351,18 @@ class SharedSource:
     """
 
     def __init__(
-        self, buffer: TableBuffer, user: tuple[Hashable, int], asked: dict[tuple[str, str], set[Key]]
+        self,
+        buffer: TableBuffer,
+        user: tuple[Hashable, int],
+        asked: dict[tuple[str, str], set[Key]],
+        *,
+        eager: bool,
     ) -> None:
         self.name = buffer.table.source
         self.tables = (buffer.table,)
         self._buffer = buffer
         self._user = user
+        self._eager = eager
         self._asked = asked
         self._told = set[SharedPages]()
 
@@ -380,12 +398,30 @@ class SharedSource:
             for rows in index.rows_of(keys, columns):
                 yield Page(rows)
             return
+        async with aclosing(self._looked_up(method, columns, keys, meter)) as pages:
+            async for page in pages:
+                yield page
+
+    async def _looked_up(
+        self,
+        method: LookupMethod,
+        columns: Sequence[str],
+        keys: Keys,
+        meter: AccessMeter,
+        *,
+        alone: bool = False,
+    ) -> AsyncGenerator[Page]:
+        """As `lookup`, where no scan has the rows; `alone`: in no request that is for other keys as well."""
         left = list(keys)
         while left:
             readings = self._buffer.answers(method, left, meter.budget)
+            if alone:
+                self._buffer.apart.add(method.name)
+                readings = {one: some for one, some in readings.items() if len(one.keys) == len(some)}
             known = {key for some in readings.values() for key in some}
             if new := [key for key in left if key not in known]:
-                requests = self._buffer.ask(self._user[0], method, new, meter)
+                apart = alone or self._buffer.is_apart(method, meter.budget, eager=self._eager)
+                requests = self._buffer.ask(self._user[0], method, new, meter, apart=apart)
             else:
                 reading, some = next(iter(readings.items()))
                 requests = [_Request(reading, some)]
@@ -414,8 +450,8 @@ class SharedSource:
             one.reading.enter(one)
         try:
             for one in requests:
-                alone = partial(self._alone, method, columns, one.mine, meter)
-                pages = _unbroken(one, _own(one, method, columns, count), alone)
+                alone = partial(self._looked_up, method, columns, one.mine, meter, alone=True)
+                pages = unbroken(_own(one, method, columns, count), partial(_is_shared, one), alone)
                 async with aclosing(pages) as opened:
                     async for page in opened:
                         yield page
@@ -424,14 +460,13 @@ class SharedSource:
             for one in requests:
                 await one.reading.leave(one)
 
-    def _alone(
-        self, method: LookupMethod, columns: Sequence[str], keys: Keys, meter: AccessMeter
-    ) -> AsyncIterator[Page]:
-        buffer = self._buffer
-        return buffer.adapter.lookup(buffer.table, method, columns, keys, meter=meter)
-
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+def _is_shared(one: _Request) -> bool:
+    """Whether the request is for keys of others as well."""
+    return len(one.reading.keys) > len(one.mine)
 
 
 async def _own(
@@ -449,30 +484,3 @@ async def _own(
             doubled, moved = page.doubled, page.moved
             total = page.total_rows
             yield Page(rows, truncated, total, unanswered=unanswered, doubled=doubled, moved=moved)
-
-
-async def _unbroken(
-    one: _Request, pages: AsyncGenerator[Page], alone: Callable[[], AsyncIterator[Page]]
-) -> AsyncGenerator[Page]:
-    """The pages of a request; where it is for keys of others too, once all have come, or where one is not whole those alone."""
-    held: list[Page] | None = []
-    async with aclosing(pages) as opened:
-        try:
-            async for page in opened:
-                if len(one.reading.keys) == len(one.mine):  # nobody adds to it any more
-                    yield page
-                elif page.truncated is None and held is not None:
-                    held.append(page)
-                else:
-                    held = None
-        except SourceError:
-            if len(one.reading.keys) == len(one.mine):
-                raise
-            held = None
-    if held is not None:
-        for page in held:
-            yield page
-        return
-    async with aclosing(cast("AsyncGenerator[Page]", alone())) as own:
-        async for page in own:
-            yield page

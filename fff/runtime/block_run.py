@@ -125,7 +125,7 @@ class RunningBlock:
         """Run to the end. Raises what `BlockDriver.run` raises."""
         predicates = [one.expr for one in self.query.plan.predicates]
         for access in self.access:
-            use = Use(self.number, access.table, access.adapter, access.columns)
+            use = Use(self.number, access.table, access.adapter, access.columns, eager=self.query.eager)
             access.adapter = open_table(use, lease, self.query.first, predicates)
             [access.table] = access.adapter.tables
         self.finish = await self.driver.run()

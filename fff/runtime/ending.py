@@ -101,8 +101,9 @@ class Ending:
                     return
             try:
                 # What is left to do is known better as time goes by: it is asked again, though never in a
-                # hurry.
-                async with asyncio.timeout(left if left is None else min(left, max(CUT_POLL_S, left / 4))):
+                # hurry; while it cannot begin, often, as its time may have come when it can.
+                again = CUT_POLL_S if left is None or self._is_starting() else max(CUT_POLL_S, left / 4)
+                async with asyncio.timeout(left if left is None else min(left, again)):
                     await self._moved.wait()
             except TimeoutError:
                 continue

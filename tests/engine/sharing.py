@@ -43,6 +43,7 @@ class Source:
         self.fault: Callable[[object], Exception | None] = lambda what: None
         self.truncated: str | None = None
         self.more = False  # lookups answer with every row, whatever they are asked for
+        self.answer_page = len(ROWS)  # rows of a page of an answer
 
     def page(self, rows: Sequence[tuple[object, ...]], columns: Sequence[str]) -> pa.RecordBatch:
         names = [field.name for field in TABLE.columns]
@@ -87,7 +88,12 @@ class Source:
             self.keys.update(keys)
             wanted = {key[0] for key in keys}
             found = [row for row in ROWS if self.more or row[0] in wanted]
-            yield Page(self.page(found, columns), self.truncated)
+            for start in range(0, max(len(found), 1), self.answer_page):
+                if start:
+                    await self._pause((start, keys))
+                    meter.charge(self.name, TABLE.name)
+                    meter.requests += 1
+                yield Page(self.page(found[start : start + self.answer_page], columns), self.truncated)
         finally:
             self.open -= 1
 
@@ -137,11 +143,13 @@ class World:
         *keys: object,
         columns: Sequence[str] = ("a", "b"),
         budget: Budget | None = None,
+        eager: bool = True,
+        stop: int = 99,
     ) -> Rows:
-        source = open_table(Use(block, TABLE, self.source, ()), lease)
+        source = open_table(Use(block, TABLE, self.source, (), eager), lease)
         meter = self.meter if budget is None else AccessMeter(budget=budget)
         pages = source.lookup(TABLE, BY_A, columns, [(key,) for key in keys], meter=meter)
-        return sorted(await taken(pages))  # type: ignore[arg-type, type-var]
+        return sorted(await taken(pages, stop))  # type: ignore[arg-type, type-var]
 
 
 async def taken(pages: AsyncGenerator[Page], stop: int = 99) -> Rows:

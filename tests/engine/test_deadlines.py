@@ -92,6 +92,8 @@ def test_fetching_goes_on_while_what_follows_cannot_begin() -> None:
         "there is nothing to leave time for"
     )
     assert [at for _, at, _ in stages(10, start, (4, (1.0, False)), up=4)] == [7.1, 7.3, 10.0]
+    late = [at for _, at, _ in stages(30, start, (24.2, (1.0, False)), up=24.2)]
+    assert late == [24.2, 24.2, 30.0], "none of the time that is left to it is lost"
 
 
 def test_what_takes_longer_and_longer_is_begun_earlier() -> None:

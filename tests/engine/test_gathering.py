@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import itertools
+import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
 
-from fff.access.gathering import Gathering
+from fff.access.gathering import Gathering, settled
 from fff.access.session_cache import AccessStore, Use
 from fff.budget import Budget
 from fff.catalog import Table
 from fff.errors import SourceError
 from fff.quals import Qual
 from fff.schema import Field
-from tests.engine.sharing import World, of
+from tests.engine.sharing import ALL, World, of
 from tests.web import simulated
 
 Bounds = dict[str, tuple[object, object]]
@@ -168,6 +171,73 @@ def test_blocks_of_a_statement_fill_batches_of_three_together_and_take_no_time(r
     assert set(made.source.keys.values()) == {1}
 
 
+def test_blocks_that_want_few_rows_fill_no_batch_whose_pages_bring_those_of_others() -> None:
+    async def main(made: World) -> None:
+        made.source.answer_page = 1
+        lease = made.lease("ab", "ab", "ab")
+        rows = await asyncio.gather(
+            *(made.ask(lease, block, block, eager=False, stop=1) for block in range(3))
+        )
+        assert rows == [ALL[block : block + 1] for block in range(3)]
+
+    assert len(world(main).source.asked) == 3
+
+
+def test_pages_of_a_batch_are_handed_on_as_they_come() -> None:
+    async def main(made: World) -> None:
+        made.source.answer_page = 1
+        lease = made.lease("ab", "ab")
+        whole = asyncio.create_task(made.ask(lease, 0, 0))
+        assert await made.ask(lease, 1, 1, stop=2) == of(1)[:1]
+        assert made.meter.requests < 6
+        assert await whole == of(0)
+        assert len(made.source.asked) == 1
+
+    world(main)
+
+
+def test_a_batch_that_fails_after_some_pages_is_asked_for_apart_and_no_row_comes_twice() -> None:
+    async def main(made: World) -> None:
+        made.source.answer_page = 2
+        made.source.fault = lambda what: SourceError("no") if what == (2, [(0,), (1,)]) else None
+        lease = made.lease("ab", "ab")
+        rows = await asyncio.gather(made.ask(lease, 0, 0), made.ask(lease, 1, 1))
+        assert rows == [of(0), of(1)]
+        assert len(made.source.asked) == 3
+
+    world(main)
+
+
+def test_once_answers_to_a_batch_come_in_pages_blocks_of_a_statement_ask_apart() -> None:
+    """One page after another: those of several requests come side by side."""
+
+    async def main(made: World) -> None:
+        made.source.answer_page = 2
+        lease = made.lease("ab", "ab")
+        for keys, asked in (((0, 1), 1), ((2, 3), 3)):
+            await asyncio.gather(*(made.ask(lease, block, key) for block, key in enumerate(keys)))
+            assert len(made.source.asked) == asked
+
+    world(main)
+
+
+def test_who_waits_without_a_pause_does_so_for_three_turns_of_the_loop_however_long_each_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> int:
+        looks, clock = itertools.count(), itertools.count(step=0.02)
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: float(next(clock)))
+
+        def count() -> int:
+            next(looks)
+            return 1
+
+        await settled(count, every=0.0)
+        return next(looks)
+
+    assert simulated.run(main()) == 4
+
+
 def test_who_leaves_a_batch_takes_no_key_of_others_along() -> None:
     async def main(made: World) -> None:
         leases = [made.lease("ab") for _ in range(3)]
@@ -194,6 +264,25 @@ def test_who_leaves_a_batch_takes_no_key_of_others_along() -> None:
     assert made.meter.requests == 3
     assert made.source.keys[4,] == 0
     assert made.source.open == 0
+
+
+def test_a_batch_that_was_left_before_it_was_sent_is_forgotten_with_who_paid_for_it() -> None:
+    async def main(made: World) -> None:
+        lease, budget = made.lease("ab", "ab"), Budget(9)
+        known = weakref.ref(budget)
+        asking = asyncio.create_task(made.ask(lease, 0, 0, budget=budget))
+        del budget
+        await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        lease.close()
+        del asking
+        await asyncio.sleep(1)
+        gc.collect()
+        assert made.meter.requests == 0
+        assert known() is None
+
+    world(main)
 
 
 def test_who_has_a_budget_fills_no_batch_and_one_statement_waits_for_nobody() -> None:
@@ -241,6 +330,37 @@ def test_a_batch_that_its_source_refuses_is_asked_for_apart_by_each_for_its_own_
 
     assert world(main).meter.requests == 2
     assert refused == [3, 1, 1, 1]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_keys_of_a_batch_that_failed_are_asked_for_apart_once_for_all_who_want_just_them(cut: bool) -> None:
+    async def main(made: World) -> None:
+        if cut:
+            made.source.truncated = "as far as 100 rows"
+        else:
+            made.source.fault = lambda keys: SourceError("no") if (2,) in keys else None  # type: ignore[operator]
+        lease = made.lease(*["ab"] * 5)
+        wanted = [1, 1, 2, 1, 2]
+        ends = await asyncio.gather(
+            *(made.ask(lease, block, key) for block, key in enumerate(wanted)), return_exceptions=True
+        )
+        good = [of(1) if key == 1 or cut else None for key in wanted]
+        assert [None if isinstance(end, Exception) else of(1) for end in ends] == good
+        assert len(made.source.asked) == 3
+
+    world(main)
+
+
+def test_once_a_batch_has_failed_blocks_of_a_statement_ask_apart() -> None:
+    async def main(made: World) -> None:
+        made.source.fault = lambda keys: SourceError("no") if len(keys) > 1 else None  # type: ignore[arg-type]
+        lease = made.lease("ab", "ab")
+        for keys, asked in (((0, 1), 3), ((2, 3), 5)):
+            rows = await asyncio.gather(*(made.ask(lease, block, key) for block, key in enumerate(keys)))
+            assert rows == [of(key) for key in keys]
+            assert len(made.source.asked) == asked
+
+    world(main)
 
 
 def test_a_batch_that_is_cut_is_asked_for_apart_too() -> None:
