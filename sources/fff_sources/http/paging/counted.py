@@ -83,9 +83,9 @@ class Hidden:
         self, following: Ask, answer: PageAnswer, length: int, size: int | None, leap: Callable[[int], Ask]
     ) -> Ask:
         """What follows a page, so that it shows that where the page is short; `leap`: what is asked for so many places on."""
-        if size is None or not 0 < length < size or self.are is not None or not self._looks:
+        if size is None or not 0 < length < size or self.are is not None or self._looks <= 0:
             return following
-        self._looks -= 1
+        self._looks -= 1 + length // 5_000  # of large pages one or two tell, and to look takes time
         back = replace(leap(length - 1), instead=replace(leap(size), leaps=True))
         return replace(following, before=answer, instead=back)
 
