@@ -443,9 +443,7 @@ class Reading(Struct, dict=True):
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
             self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
         text = self.body.text(response) if opened is None else opened.text
-        if self.endpoint.skip_rows:
-            skipped, delimiter = self.endpoint.skip_rows, self.endpoint.delimiter
-            self._drift.note_skipped(text, skipped, delimiter, self.meter, about)
+        self._drift.note_skipped(text, self.endpoint.skip_rows, self.endpoint.delimiter, self.meter, about)
         answer = PageAnswer(text, response.headers, response.url, records, self._around)
         self._came = self._came.plus(answer.counts)
         try:

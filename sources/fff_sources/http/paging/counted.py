@@ -103,7 +103,8 @@ class _Counted:
         self._size_param, self._size = size_param, page_size
         self._short_page_ends = short_page_ends
         self._unit = Unit(page_size)
-        # The first page was as long as asked for, or hidden rows show that pages are: a shorter one may be the last.
+        # The first page was as long as asked for, or hidden rows show that pages are: a shorter one may be
+        # the last.
         self._honoured = False
 
     def start(self) -> Ask:
@@ -393,8 +394,9 @@ def _leaps(ask: Ask, instead: Ask, answer: PageAnswer, records_of: RecordsOf) ->
     """The same behind a page that came short, as from a source that hides rows once it has cut its pages.
 
     From such a one a page begins with the last rows of the short one. So does a page of rows that are alike;
-    then the page one place before it has the last row of the short one, and behind that what this page has. Else
-    the page that leaps over the hidden ones as well goes on as this one does behind the rows that came again.
+    then the page one place before it has the last row of the short one, and behind that what this page has.
+    Else the page that leaps over the hidden ones as well goes on as this one does behind the rows that came
+    again.
     """
     assert ask.before is not None
     before, here = records_of(ask.before), records_of(answer)
