@@ -133,6 +133,16 @@ async def test_rows_that_later_pages_may_not_have_to_be_left_out_are_told(
     assert (len(rows), reader.meter.doubts) == (9 - doubts, doubts)
 
 
+async def test_rows_that_cannot_be_data_may_be_others_on_each_page(serve: Serve, read: Read) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        page = int(asked.query["page"])
+        rows = "".join(f"{n},w{n}\n" for n in range(3 * page, 3 * page + 3)) if page < 4 else ""
+        return web.Response(text=f'n,word\n"at 12:0{page}, UTC",\nrows from {3 * page} on\n{rows}')
+
+    reader = read(source((await serve(handler)).url, ", skip_rows: 2, paginator: {type: page_number}"))
+    assert (len(await reader.scan("t")), reader.meter.doubts) == (9, 0)
+
+
 async def test_files_and_inferred_tables_skip_them_too(serve: Serve, read: Read) -> None:
     async def handler(_: web.Request) -> web.Response:
         return web.Response(text="n,word\n5s,15s\n1,x\n2,y\n")

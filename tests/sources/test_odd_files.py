@@ -9,6 +9,7 @@ import threading
 import tracemalloc
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -17,7 +18,7 @@ import xlsxwriter
 
 import fff
 from fff.errors import SourceError
-from fff_sources.files import local
+from fff_sources.files import excel, local
 from fff_sources.files.excel import sheets_of
 from fff_sources.http.columnar import read_columns, read_schema
 from tests.sources.local import rows
@@ -200,6 +201,13 @@ async def test_a_cell_of_an_open_document_far_off_does_not_end_the_process(folde
     assert await rows(folder, f"SELECT * FROM '{folder / 't.ods'}'") == [("x", "y")]
     (folder / "t.ods").write_bytes(open_document(*rows_before, row_of(1024, times=2_000), row_of("z", "w")))
     assert await rows(folder, f"SELECT * FROM '{folder / 't.ods'}'") == [("x", "y"), ("z", "w")]
+
+
+def test_the_cells_of_an_open_document_are_not_counted_where_its_columns_alone_are_alike() -> None:
+    columns = '<table:table-column table:number-columns-repeated="16384"/>'
+    content = open_document(columns, row_of("a", "b", 16_382), row_of("x", "y", 16_382))
+    with mock.patch.object(excel, "_TABLE_OR_PART", None):
+        assert len(sheets_of(content)) == 1
 
 
 @pytest.mark.parametrize(("kind", "refused"), [(2, True), (1, False)])  # a number, an empty cell

@@ -145,6 +145,14 @@ async def test_an_object_that_holds_one_list_and_what_stands_beside_it_leads_to_
     paths = {"/inseln": {"get": {"responses": {"200": content}}}}
     _, source = await drafted(json.dumps({**document, "paths": paths}), tmp_path)
     assert source["tables"]["inseln"]["scan"]["endpoint"]["data_selector"] == "antwort.einträge"
+    beside: dict[str, Any] = {
+        "verweise": answer["properties"]["antwort"],
+        "inseln": {"type": "array", "items": island},
+    }
+    answer["properties"] |= beside  # now there is another list
+    _, source = await drafted(json.dumps({**document, "paths": paths}), tmp_path)
+    assert source["tables"]["inseln"]["scan"]["endpoint"]["data_selector"] == "inseln"
+    del answer["properties"]["verweise"], answer["properties"]["inseln"]
     within["name"] = {"type": "string"}  # now it is a thing that has a list
     with pytest.raises(UsageError):
         await drafted(json.dumps({**document, "paths": paths}), tmp_path)

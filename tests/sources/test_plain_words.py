@@ -272,6 +272,13 @@ def test_braces_that_nothing_fills_in_what_goes_with_every_request_are_a_mistake
         load_catalog([file], environ={}, cwd=tmp_path, client=WebClient())
 
 
+def test_a_base_url_that_is_completed_by_the_environment_may_have_braces(tmp_path):
+    file = tmp_path / "f.yaml"
+    file.write_text(of_credential("params: {}").replace("//", "//{region}."))
+    assert len(lint(file, environ={})) == 1
+    assert lint(file, environ={"FFF_S_BASE_URL": "http://eu.localhost"}) == []
+
+
 def test_what_every_request_has_a_value_for_may_stand_in_what_goes_with_all_of_them(tmp_path):
     file = tmp_path / "f.yaml"
     table = "{columns: {id: int}, lookups: [{keys: [id], endpoint: x}, {keys: [id], endpoint: y}]}"

@@ -526,6 +526,42 @@ async def test_rows_that_are_alike_may_stand_at_both_sides_of_any_border(
     assert reader.truncated == []
 
 
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("more", ["", ", total_path: total", ", max_pages: 6"])
+async def test_a_row_that_is_alike_behind_a_page_one_row_short_is_no_hidden_one(
+    serve: Serve, read: Read, more: str, window: int
+) -> None:
+    """Of a source that sends no more than nine: from a tenth place on all goes on as it would behind a hidden one."""
+    values = [*range(9), 8, *range(9, 40)]
+
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("offset", 0))
+        page = [{"n": n} for n in values[start : start + 9]]
+        return web.json_response({"r": page, "total": len(values)})
+
+    server = await serve(handler)
+    paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+    reader = read(paged.format(url=server.url, paginator=OFFSETS + more, key=""))
+    assert sorted(row["n"] for row in await reader.scan("t", window=window)) == values
+    assert (reader.truncated, reader.meter.doubts) == ([], 0)
+    assert len(server.asked) == (7 if "total" in more else 8)
+
+
+async def test_a_source_that_hides_rows_may_refuse_what_is_behind_its_last_page(
+    serve: Serve, read: Read
+) -> None:
+    for hidden in ((3, 13), (27, 38), (30, 31)):
+        shown = hiding(hidden, 39, None)
+
+        async def handler(asked: web.Request, shown: Handler = shown) -> web.StreamResponse:
+            last = int(asked.query.get("offset", 0)) >= 40
+            return web.json_response({}, status=404) if last else await shown(asked)
+
+        paged = PAGED.replace("path: t,", "path: t, data_selector: r,")
+        reader = read(paged.format(url=(await serve(handler)).url, paginator=OFFSETS, key=""))
+        assert [row["n"] for row in await reader.scan("t")] == sorted({*range(39)} - {*hidden})
+
+
 @pytest.mark.parametrize("behind", ["empty", 404, 400, "the last again", "the first again"])
 @pytest.mark.parametrize("key", ["", "primary_key: [k], "])
 @pytest.mark.parametrize("left", [1, 4])

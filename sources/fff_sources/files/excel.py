@@ -191,6 +191,8 @@ def _check_open_document(content: bytes) -> None:
 
 def _is_amid(content: bytes, many: re.Match[bytes]) -> bool:
     """Whether others stand behind rows or cells: the last ones of a row and of a sheet are those without anything."""
+    if b"table-column" in content[content.rfind(b"<", 0, many.start()) : many.start()]:
+        return False  # how columns look, of which nearly every file tells
     end = content.find(b"table-row>" if many[1] == b"row" else b">", many.end())
     return _CLOSES.match(content, content.find(b">", end) + 1) is None
 

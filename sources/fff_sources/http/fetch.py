@@ -251,6 +251,7 @@ class Reading(Struct, dict=True):
             self._records -= answer.records  # sources that have no such page may give the last one again
             self._came = self._came.plus(Counts(*(-count for count in answer.counts)))
             self._moved.forget(pages)
+            self._pages -= again  # it counts for nothing, as it is asked for to see what has places
             return [] if instead is not None else self._owed(), instead, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
@@ -442,8 +443,7 @@ class Reading(Struct, dict=True):
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
             self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
         text = self.body.text(response) if opened is None else opened.text
-        if self.endpoint.skip_rows:
-            self._drift.note_skipped(text, self.endpoint.skip_rows, self.meter, about)
+        self._drift.note_skipped(text, self.endpoint.skip_rows, self.endpoint.delimiter, self.meter, about)
         answer = PageAnswer(text, response.headers, response.url, records, self._around)
         self._came = self._came.plus(answer.counts)
         try:

@@ -131,7 +131,7 @@ def list_in(
     if kind_of(schema) == "array":
         record = resolver.schema(schema.get("items"))
         return ("$", record) if kind_of(record) == "object" and record.get("properties") else None
-    lists = list(_lists(resolver, schema, "$", 0))
+    lists = list(_lists(resolver, schema, "$", 0)) or list(_lists_in_any(resolver, schema))
     wanted = [one for one in lists if one[0].rpartition(".")[2].lower() in (*_LISTS, collection.lower())]
     others = [name for name in schema.get("properties") or () if not stands_beside(name)]
     if wanted and not (of_one and len(others) > 1):
@@ -149,12 +149,16 @@ def _lists(
             record = resolver.schema(inner.get("items"))
             if kind_of(record) == "object" and record.get("properties"):
                 yield here, record
-        elif (
-            kind_of(inner) == "object"
-            and depth < 1
-            and (name.lower() in (*_LISTS, *_AROUND_LISTS) or _holds_one_list(resolver, inner))
-        ):
+        elif kind_of(inner) == "object" and depth < 1 and name.lower() in (*_LISTS, *_AROUND_LISTS):
             yield from _lists(resolver, inner, here, depth + 1)
+
+
+def _lists_in_any(resolver: Resolver, schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lists of objects that are there for them, whatever these are called."""
+    for name, part in (schema.get("properties") or {}).items():
+        inner = resolver.schema(part)
+        if not stands_beside(name) and kind_of(inner) == "object" and _holds_one_list(resolver, inner):
+            yield from _lists(resolver, inner, step("$", name), 1)
 
 
 def _holds_one_list(resolver: Resolver, schema: dict[str, Any]) -> bool:

@@ -8,7 +8,9 @@ what it repeats is found out as well, at little cost.
 from __future__ import annotations
 
 import contextlib
+import csv
 import hashlib
+import io
 import zlib
 from collections.abc import Callable, Collection, Sequence
 
@@ -101,9 +103,12 @@ class Records:
 
     def followed_by(self, behind: Records) -> int:
         """How many of the last ones are the first ones of the page behind, in one pass over both."""
+        here, there = self.marks(), behind.marks()
+        if not there or there[0] not in here:
+            return 0
         longest = last = first = 0
         weight = 1
-        for length, (back, front) in enumerate(zip(reversed(self.marks()), behind.marks(), strict=False), 1):
+        for length, (back, front) in enumerate(zip(reversed(here), there, strict=False), 1):
             last, first = (back * weight + last) % _PRIME, (first * _BASE + front) % _PRIME
             weight = weight * _BASE % _PRIME
             longest = length if last == first else longest
@@ -335,14 +340,16 @@ class Drift:
         self._filled: frozenset[str] = frozenset()  # columns that some page had a value of
         self._skipped: bytes | None = None  # rows that are no data, of the first page
 
-    def note_skipped(self, page: bytes, rows: int, meter: AccessMeter, table: str) -> None:
-        """So many rows of a page of CSV are left out: tells of others than those of the first one."""
+    def note_skipped(self, page: bytes, rows: int, delimiter: str, meter: AccessMeter, table: str) -> None:
+        """So many rows of a page of CSV are left out: tells of others than those of the first one, as they may be data."""
+        if not rows:
+            return
         header, end = head_of(page, None, 0), head_of(page, None, rows)
         if header is None or end is None:
             return
         skipped = page[header[1] : end[1]].strip()
         self._skipped = self._skipped or skipped
-        if skipped != self._skipped:
+        if skipped != self._skipped and _may_be_data(page[: end[1]], delimiter):
             meter.doubt(
                 f"{table}: the rows that skip_rows leaves out are others on a later page, where they may be data"
             )
@@ -473,3 +480,10 @@ def marks(pages: Sequence[Page], key: Sequence[str]) -> list[int]:
             return []
         hashes += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
     return hashes
+
+
+def _may_be_data(head: bytes, delimiter: str) -> bool:
+    """Whether a row behind the header has as many cells, and not all of what it says in one of several."""
+    text = io.StringIO(head.decode("utf-8", "replace"), newline="")
+    names, *rows = filter(None, csv.reader(text, delimiter=delimiter))
+    return any(len(row) == len(names) and sum(map(bool, row)) > (len(names) > 1) for row in rows)

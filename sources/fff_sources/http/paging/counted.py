@@ -7,6 +7,7 @@ first page; the answer to that is in the first part.
 from __future__ import annotations
 
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import overload
@@ -82,10 +83,11 @@ class Hidden:
         self, following: Ask, answer: PageAnswer, length: int, size: int | None, leap: Callable[[int], Ask]
     ) -> Ask:
         """What follows a page, so that it shows that where the page is short; `leap`: what is asked for so many places on."""
-        if size is None or not 0 < length < size or self.are is not None or not self._looks:
+        if size is None or not 0 < length < size or self.are is not None or self._looks <= 0:
             return following
-        self._looks -= 1
-        return replace(following, before=answer, instead=replace(leap(size), leaps=True))
+        self._looks -= 1 + length // 5_000  # of large pages one or two tell, and to look takes time
+        back = replace(leap(length - 1), instead=replace(leap(size), leaps=True))
+        return replace(following, before=answer, instead=back)
 
 
 class _Counted:
@@ -101,7 +103,8 @@ class _Counted:
         self._size_param, self._size = size_param, page_size
         self._short_page_ends = short_page_ends
         self._unit = Unit(page_size)
-        # The first page was as long as asked for, so that a shorter one may be the last.
+        # The first page was as long as asked for, or hidden rows show that pages are: a shorter one may be
+        # the last.
         self._honoured = False
 
     def start(self) -> Ask:
@@ -173,9 +176,9 @@ class OffsetPaginator(_Counted):
             # More records than the total: it is wrong, and only an empty page is the end.
             ended = (self._unit.came(total) if self._hidden.are else position - self._first) == total
             return None if ended else self._behind_this(ask, position, answer)
-        length = position - ask.position
-        if ask.position == self._first:
-            self._honoured = length == self._size
+        length = self._unit.of(answer.counts, self._size)
+        if ask.position == self._first or ask.leaps:
+            self._honoured = length == self._size or ask.leaps is True
         return self._unless_short(self._behind_this(ask, position, answer), length)
 
     def _behind_this(self, ask: Ask, position: int, answer: PageAnswer) -> Ask:
@@ -350,9 +353,9 @@ def check_place(ask: Ask, answer: PageAnswer, records_of: RecordsOf, param: str 
 
     Raises PaginationError where that is as good as certain.
     """
-    if ask.before is None or not (ask.by is not None or ask.expected is not None or ask.leaps is False):
+    if ask.before is None or (ask.instead is None and ask.expected is None):
         return None
-    if ask.by is not None and ask.instead is None:
+    if ask.by is None and ask.expected is None and ask.leaps is not False:
         return None
     before = records_of(ask.before)
     if not (twice := before.followed_by(records_of(answer))):
@@ -390,15 +393,29 @@ def comes_again(ask: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bo
 def _leaps(ask: Ask, instead: Ask, answer: PageAnswer, records_of: RecordsOf) -> tuple[bool, Ask | None]:
     """The same behind a page that came short, as from a source that hides rows once it has cut its pages.
 
-    From such a one a page begins with the last rows of the short one, and the page that leaps over the hidden
-    ones as well goes on as this one does behind those. Else the rows are others that are alike, and this page
-    is asked for again.
+    From such a one a page begins with the last rows of the short one. So does a page of rows that are alike;
+    then the page one place before it has the last row of the short one, and behind that what this page has.
+    Else the page that leaps over the hidden ones as well goes on as this one does behind the rows that came
+    again.
     """
     assert ask.before is not None
     before, here = records_of(ask.before), records_of(answer)
-    if ask.leaps is None:
-        again = before.are_distinct and 0 < before.followed_by(here) < ask.before.records
-        return again, replace(instead, before=answer, instead=replace(ask, leaps=False)) if again else None
+    following = instead.instead
+    if ask.leaps is None and following is not None and following.before is None:
+        twice = before.followed_by(here)
+        again = 0 < twice < ask.before.records and before.are_distinct
+        # Behind a page with nothing else there may be none.
+        leaping = replace(
+            following,
+            before=answer,
+            confirms=ask.confirms and twice == answer.records,
+            instead=replace(ask, leaps=False),
+        )
+        return again, replace(instead, before=answer, instead=leaping) if again else None
+    if ask.leaps is None and following is not None and following.before is not None:
+        last = records_of(following.before).marks()[-1]
+        are_alike = all(map(operator.eq, here.marks(), [last, *before.marks()]))
+        return True, replace(following, instead=None) if are_alike else instead
     if not ask.leaps or instead.before is None:
         return False, None
     twice = records_of(instead.before).followed_by(before)

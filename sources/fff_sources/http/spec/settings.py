@@ -88,11 +88,12 @@ def unfinished_tables(context: SourceContext, declared: object) -> list[SpecErro
 
 def unfilled_braces(context: SourceContext, declared: object) -> list[SpecError]:
     """The columns named in what goes with every request, where not every request has a value for them."""
-    every = _always_filled(declared)
+    every, moved = _always_filled(declared), base_url_variable(context.name) in context.environ
     return [
         context.document.error(path, f"nothing fills {{{name}}}", hint="plain braces are {{ and }}")
         for path, text in context.texts()
         if path[2:3] in (("client",), ("accounts",)) and _ALWAYS_SENT & {*path[3:6]} and "auth" not in path
+        if not (moved and path[3:] == ("base_url",))
         for name in sorted(names(text) - (set() if "base_url" in path else every))
     ]
 
