@@ -259,7 +259,8 @@ def _bracketed(tokens: Sequence[Token]) -> list[Edit]:
     piped = list[int]()  # by depth, from which token on a query there stands behind a pipe
     for at in range(len(depths) - 2):
         kind, behind = tokens[at].token_type, tokens[at + 1].token_type
-        piped = [*piped, *[len(depths)] * (depths[at] + 1 - len(piped))][: depths[at] + 1]
+        deep = max(depths[at], 0) + 1  # where more brackets close than open, the parser tells
+        piped = [*piped, *[len(depths)] * (deep - len(piped))][:deep]
         if kind is TokenType.PIPE_GT and behind is TokenType.DROP:
             word, end = tokens[at + 1], _end(tokens, depths, at, _ENDS | _BEHIND_A_LIST, at + 2)
             stop = tokens[end - 1].end + 1
