@@ -207,7 +207,12 @@ class _Merge(Struct, frozen=True):
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether it is one table under the same alias, that names no other: others of its FROM may be merged beside it."""
+        """Whether it is one table under the same alias, that names no other: others of its FROM may be merged beside it.
+
+        What chooses rows of a right side goes into its condition, with which the FROM clause may end where a WHERE is to begin.
+        """
+        if self._is_right and self._where() is not None:
+            return False
         return self.inner.outer is None and list(self.aliases.values()) == [self.source.alias]
 
     def placed(self) -> Iterator[Edit]:
