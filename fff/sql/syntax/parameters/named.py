@@ -40,7 +40,9 @@ def with_names(sql: str, params: Mapping[str, object]) -> Edited | None:
         name = plain_name(text, tables) if isinstance(text, str) else None
         if name is None and behind is TokenType.L_PAREN:  # Spark would call what nobody has looked at
             message = "IDENTIFIER names a function only by a text that is its name alone"
-            error = statement.unsupported(message, statement.span(at, close + 1), hint="write the function's name")
+            error = statement.unsupported(
+                message, statement.span(at, close + 1), hint="write the function's name"
+            )
             raise written.told(error)
         edits += [edit(statement.span(at, close + 1), name)] if name else []
     return written.edited(edits) if edits else None
