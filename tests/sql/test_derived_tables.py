@@ -38,6 +38,8 @@ MERGED = {
     "WITH x AS (SELECT i, s FROM r), y AS (SELECT i FROM x WHERE s = 'a') SELECT p.i FROM y p JOIN y q USING (i)":
         "SELECT p.i AS i FROM w.r AS p JOIN w.r AS q USING (i) WHERE (p.s = 'a') AND (q.s = 'a')",
     "WITH r AS (SELECT i FROM w.r WHERE i > 0) SELECT i FROM r": "SELECT r.i AS i FROM w.r AS r WHERE (r.i > 0)",
+    "SELECT a.i FROM (SELECT i FROM r WHERE b) a LEFT SEMI JOIN (SELECT i FROM u WHERE s > '') c ON a.i = c.i":
+        "SELECT a.i AS i FROM w.r AS a LEFT SEMI JOIN w.u AS c ON (c.s > '') AND ( a.i = c.i) WHERE (a.b)",
     "SELECT q.s FROM u LEFT JOIN (SELECT i, s FROM r WHERE b OR l > 0) q ON q.i = u.i AND q.s > u.s WHERE q.i IS NULL":
         "SELECT q.s AS s FROM u LEFT JOIN w.r AS q ON (q.b OR q.l > 0) AND ( q.i = u.i AND q.s > u.s) WHERE q.i IS NULL",
     "SELECT u.i FROM u LEFT ANTI JOIN (SELECT i % 2 AS n FROM r WHERE b) q ON n = u.i":

@@ -66,8 +66,9 @@ def test_errors_underline_the_pipes() -> None:
     assert result is not None
     [place] = result.branches[0].places
     assert sql[place.start : place.end].startswith("1 / i")
-    with pytest.raises(QueryError):
-        prepare("FROM r |> |> WHERE", CATALOG)
+    for sql in ("FROM r |> |> WHERE", "FROM r |> WHERE b) UNION SELECT 1"):
+        with pytest.raises(QueryError):
+            prepare(sql, CATALOG)
 
 
 @pytest.mark.parametrize(

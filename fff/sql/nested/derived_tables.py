@@ -207,13 +207,13 @@ class _Merge(Struct, frozen=True):
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether others of its FROM may be merged beside it.
+        """Whether it is one table under the same alias, that names no other: others of its FROM may be merged beside it.
 
-        It is one table under the same alias, that names no other, and has no condition for the ON of its join, at whose
-        end a WHERE may begin.
+        What chooses rows of a right side goes into its condition, with which the FROM clause may end where a WHERE is to begin.
         """
-        matched = self._is_right and self.own.where_token is not None
-        return self.inner.outer is None and not matched and list(self.aliases.values()) == [self.source.alias]
+        if self._is_right and self._where() is not None:
+            return False
+        return self.inner.outer is None and list(self.aliases.values()) == [self.source.alias]
 
     def placed(self) -> Iterator[Edit]:
         """Its FROM in its place, and what chooses rows of a right side in the condition of the join. Raises as `of` does."""

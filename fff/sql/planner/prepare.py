@@ -70,9 +70,9 @@ def prepare(
             named = with_names(text, values)
             if named is None:
                 return _at_moment(text, catalog, _Planning(values, at_hand))
-            gone = parameter_names(text) - parameter_names(named.sql)
-            left = {name: value for name, value in values.items() if name not in gone}
             try:
+                gone = parameter_names(text) - parameter_names(named.sql)
+                left = {name: value for name, value in values.items() if name not in gone}
                 return _told_of(text, _at_moment(named.sql, catalog, _Planning(left, at_hand)), named)
             except QueryError as error:
                 raise named.told(error) from None

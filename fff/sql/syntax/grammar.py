@@ -228,11 +228,14 @@ class SparkGrammar(SparkParser):
 
     def _parse_function_call(self, *how: Any, **named: Any) -> Node | None:
         """A call; also one of a function that a text names, `IDENTIFIER('f')(x)`, which has no words between its arguments."""
+        before, word = self._prev.token_type, self._curr
         made = super()._parse_function_call(*how, **named)
-        if not isinstance(made, exp.Anonymous) or made.name.lower() != "identifier":
+        names = word.token_type is TokenType.VAR and word.text.lower() == "identifier"
+        if not isinstance(made, exp.Anonymous) or not names or before is TokenType.DOT:
             return made
         if not self._match(TokenType.L_PAREN):
             return made
+        made.meta["called"] = True
         if self._curr.token_type is not TokenType.R_PAREN:
             for arg in self._parse_function_args():
                 if arg.is_star:

@@ -97,11 +97,14 @@ def check_reads(text: str, tokens: Sequence[Token], tree: Node) -> None:
     """
     for node in tree.walk():
         _check(text, tokens, node)
-    if not is_query(tree):
+    if not is_query(tree) or _is_joined(tree):
         raise _no_query(text, token_span(tokens[0]))
     for part in tree.find_all(exp.CTE, exp.SetOperation, exp.Lateral):
         for query in [part.this, part.expression] if isinstance(part, exp.SetOperation) else [part.this]:
-            if not is_query(query) and not (isinstance(part, exp.Lateral) and isinstance(query, exp.Func)):
+            lateral = isinstance(part, exp.Lateral)
+            if not is_query(query) and not (lateral and isinstance(query, exp.Func)):
+                raise _no_query(text, text_span(query) or token_span(tokens[0]))
+            if (not lateral and _is_joined(query)) or _is_joined(part):
                 raise _no_query(text, text_span(query) or token_span(tokens[0]))
 
 
@@ -112,6 +115,11 @@ def is_query(node: Node) -> bool:
         if isinstance(node, exp.Subquery) and (node.args.get("alias") or node.args.get("joins")):
             return False
     return isinstance(node, exp.Select | exp.SetOperation | exp.Values)
+
+
+def _is_joined(node: Node) -> bool:
+    """Whether a query goes on with a join behind its brackets, as only one in FROM does."""
+    return isinstance(node, exp.Subquery | exp.SetOperation) and bool(node.args.get("joins"))
 
 
 def _no_query(text: str, place: Span) -> QueryError:
@@ -163,7 +171,7 @@ def _check(text: str, tokens: Sequence[Token], node: Node) -> None:
                 sql=text,
                 span=text_span(node.this) if isinstance(node.this, Node) else _word_place(tokens, (name,)),
             )
-        if name == "identifier" and isinstance(node.parent, exp.Table):
+        if name == "identifier" and isinstance(node.parent, exp.Table) and not node.meta.get("called"):
             raise UnsupportedSQL(
                 "IDENTIFIER is not supported as a table",
                 sql=text,

@@ -44,6 +44,7 @@ JOINS = frozenset(
         *(TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI),
     }
 )
+_BEFORE_AN_ENTRY = frozenset({TokenType.FROM, TokenType.JOIN, TokenType.COMMA, TokenType.L_PAREN})
 _ENDS_A_ROW = frozenset({TokenType.R_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.NULL})
 _BEGIN_A_QUERY = frozenset({TokenType.SELECT, TokenType.FROM, TokenType.VALUES})
 _BEGIN_BRACKETS = _BEGIN_A_QUERY | {TokenType.TABLE, TokenType.WITH}
@@ -113,8 +114,10 @@ def without_shorthands(sql: str) -> Edited:
 
 
 def _rows_alone(tokens: Sequence[Token], depths: Sequence[int], at: int) -> list[Edit]:
-    """Brackets around the rows that these brackets begin with, where they go on with a join."""
-    inside = [*range(at + 1, _end(tokens, depths, at, ()))]
+    """Brackets around the rows that these brackets begin with, where they are of FROM and go on with a join."""
+    if tokens[at - 2].token_type not in _BEFORE_AN_ENTRY:
+        return []
+    inside = [*range(at + 1, _end(tokens, depths, at, _BEHIND_A_QUERY))]
     inside = [one for one in inside if depths[one] == depths[at]]
     if all(tokens[one].token_type is not TokenType.JOIN for one in inside):
         return []
@@ -256,7 +259,8 @@ def _bracketed(tokens: Sequence[Token]) -> list[Edit]:
     piped = list[int]()  # by depth, from which token on a query there stands behind a pipe
     for at in range(len(depths) - 2):
         kind, behind = tokens[at].token_type, tokens[at + 1].token_type
-        piped = [*piped, *[len(depths)] * (depths[at] + 1 - len(piped))][: depths[at] + 1]
+        deep = max(depths[at], 0) + 1  # where more brackets close than open, the parser tells
+        piped = [*piped, *[len(depths)] * (deep - len(piped))][:deep]
         if kind is TokenType.PIPE_GT and behind is TokenType.DROP:
             word, end = tokens[at + 1], _end(tokens, depths, at, _ENDS | _BEHIND_A_LIST, at + 2)
             stop = tokens[end - 1].end + 1

@@ -29,11 +29,20 @@ def with_names(sql: str, params: Mapping[str, object]) -> Edited | None:
         if not (called and opens) or (at and tokens[at - 1].token_type is TokenType.DOT):
             continue
         close, first = statement.closing(at + 1), tokens[at + 2]
-        if tokens[close + 1 : close + 2] and tokens[close + 1].token_type is TokenType.DOT:
+        behind = tokens[close + 1].token_type if close + 1 < len(tokens) else None
+        if behind is TokenType.DOT:
             continue  # which is a field's, and gives it another name
         text: object = first.text if first.token_type is TokenType.STRING and close == at + 3 else None
         if close == at + 4 and is_marker(tokens[at + 1], first, tokens[at + 3]):
-            text = params.get(tokens[at + 3].text)
+            if tokens[at + 3].text not in params:
+                continue  # which is told as a value that is missing
+            text = params[tokens[at + 3].text]
         name = plain_name(text, tables) if isinstance(text, str) else None
+        if name is None and behind is TokenType.L_PAREN:  # Spark would call what nobody has looked at
+            message = "IDENTIFIER names a function only by a text that is its name alone"
+            error = statement.unsupported(
+                message, statement.span(at, close + 1), hint="write the function's name"
+            )
+            raise written.told(error)
         edits += [edit(statement.span(at, close + 1), name)] if name else []
     return written.edited(edits) if edits else None
