@@ -138,6 +138,11 @@ class EngineWorld:
             self._asked[done, table] = len(rows), len(np.unique(self.keys[rows, table]))
         return self._asked[done, table]
 
+    @property
+    def dearest(self) -> tuple[int, ...]:
+        """The static order that asks for most."""
+        return max(self.orders, key=lambda order: sum(self._known(order)[1]))
+
     def candidates(self) -> set[tuple[int, ...]]:
         """The static orders that are best by keys, by the seconds that the busiest server needs, or by both together."""
         keys, seconds, both = {}, {}, {}
@@ -184,7 +189,10 @@ _MEASURES = ("requests", "seconds", "both", "seconds of service")
 _FEW = 30
 #: Kinds of which many worlds are run: there are few requests in each, so that chance has more of a say.
 _MANY: tuple[Kind, ...] = ("batches of 20", "40 distinct keys")
+#: How near the default has to be, if not 10 %: there all orders ask for nearly all keys, so that none is far.
+_NEAR: dict[Kind, float] = {"40 distinct keys": 0.04}
 _DEFAULT = "adaptive"
+_DEAREST = "dearest order"
 
 
 def _costs(world: EngineWorld, run: BlockRun) -> npt.NDArray[np.float64]:
@@ -210,6 +218,8 @@ def _excess(kind: Kind, rows: int, seed: int, policy: str, control: str) -> npt.
     """What a policy, or what stands in for the default, costs above the least."""
     world, least = _best(kind, rows, seed)
     make = judged(control) if policy == _DEFAULT else named(policy)
+    if control == _DEAREST:
+        make = static(world.dearest)
     return _costs(world, world.run(make, seed)) / least - 1
 
 
@@ -258,7 +268,7 @@ def _checks(measured: Mapping[tuple[Kind, int, str], Sequence[Excess]], rows: in
             )
             yield check(f"{kind}, {size} rows: is not far from the best static order", both, 0.25)
         elif policy == _DEFAULT:
-            yield check(f"{kind}: is near the best static order", both, 0.1)
+            yield check(f"{kind}: is near the best static order", both, _NEAR.get(kind, 0.1))
         else:
             ours = measured[kind, rows, _DEFAULT][2].mean
             found = f"{ours:.1%} against {both.mean:.1%}"
@@ -273,6 +283,9 @@ EXPERIMENTS = (
         "independent servers",
         "the default is within 10 % of the best static order in 1,000 rows, by requests and time together, within 25 % in 30",
         run_engine,
-        CONTROLS,
+        {
+            "naive": CONTROLS["naive"],
+            _DEAREST: "the static order that asks for most, in place of the default",
+        },
     ),
 )
