@@ -129,7 +129,8 @@ def test_without_the_guard_a_table_is_lost(
 ) -> None:
     """Else the tests above could not fail."""
     monkeypatch.setattr(bridge, "check_is_query", lambda spark, sql: None)
-    spark.run_over(FOREIGN[1], {"w": ROWS})
+    with pytest.raises(SparkError, match="no column"):  # when it has run
+        spark.run_over(FOREIGN[1], {"w": ROWS})
     assert what_is_touched(session, tmp_path / "folder") == "the table's rows"
 
 
