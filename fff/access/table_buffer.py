@@ -67,9 +67,8 @@ class TableBuffer:
         # None: also what has ended.
         self._lookups: dict[tuple[str, Budget | None], dict[Key, SharedPages]] = {}
         self._filling: dict[_Filling, tuple[SharedPages, list[Key]]] = {}
-        self.apart = set[
-            str
-        ]()  # lookups of which a batch failed, or had several pages, which come one by one
+        #: Lookups of which a batch failed, or had several pages, which come one by one.
+        self.apart = set[str]()
         self._whole: pa.Table | None = None  # all rows, once a scan has brought them and somebody asks by key
         self._indexes: dict[tuple[str, ...], KeyIndex] = {}
         self._bytes_of_lookups = 0

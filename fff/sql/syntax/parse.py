@@ -143,14 +143,14 @@ def _parsed(text: str) -> Statement:
             hint="remove what follows the semicolon, or run the statements one by one",
         )
     _refuse_dangling_commas(text, tokens)
-    _refuse_deep_queries(text, tokens)
-    with deep():
-        return Statement(text, tuple(tokens), depths_of(tokens), _parse(text, tokens))
-
-
-def _refuse_deep_queries(text: str, tokens: Sequence[Token]) -> None:
-    """Each query that stands in others takes more than these to plan."""
     depths = depths_of(tokens)
+    _refuse_deep_queries(text, tokens, depths)
+    with deep():
+        return Statement(text, tuple(tokens), depths, _parse(text, tokens))
+
+
+def _refuse_deep_queries(text: str, tokens: Sequence[Token], depths: Sequence[int]) -> None:
+    """Each query that stands in others takes more than these to plan."""
     around = list[int]()  # how deeply the queries stand that have begun, and not ended
     for token, depth in zip(tokens, depths, strict=True):
         while around and around[-1] > depth:

@@ -19,9 +19,8 @@ from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError,
 from fff_sources.http.spec import spec
 
 RecordsOf = Callable[[PageAnswer], Records]
-_CERTAIN = (
-    10  # records of a page without two that are alike: that the next one is like its last may be no chance
-)
+#: Records of a page without two that are alike: that the next one is like its last may be no chance.
+_CERTAIN = 10
 _LOOKS = 8  # borders behind short pages that are looked at for rows which have places and did not come
 
 
