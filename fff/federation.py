@@ -23,7 +23,7 @@ from fff.forecast.history import TableHistory
 from fff.forecast.words import forecast_lines
 from fff.functions import SOURCE, Frame, PythonFunction, PythonFunctions
 from fff.options import RunOptions
-from fff.policies import POLICIES, unknown_policy
+from fff.policies import check_policy
 from fff.policies.adaptive.session_memory import Memory
 from fff.runtime.block_run import uses_of
 from fff.sql.plan import Prepared
@@ -240,8 +240,7 @@ class Federation:
         sources charge, QueryError for a priority that says nothing about the statement.
         """
         options = options or RunOptions()
-        if options.policy.partition(":")[0] not in POLICIES:  # also where nothing is to be routed
-            raise unknown_policy(options.policy)
+        check_policy(options.policy)  # also where nothing is to be routed
         budget = budget or Budget.of(options.max_requests, options.budget)
         if budget is not None:
             budget.check({price.currency for price in prepared.prices})

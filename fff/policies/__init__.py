@@ -31,7 +31,7 @@ from fff.policies.naive import Naive
 from fff.policies.rank import Rank
 from fff.policies.windowed_lottery import WindowedLottery
 
-__all__ = ["DEFAULT_POLICY", "POLICIES", "PREFERENCES", "Preference", "make_policy"]
+__all__ = ["DEFAULT_POLICY", "POLICIES", "PREFERENCES", "Preference", "check_policy", "make_policy"]
 
 POLICIES = ("fixed", "naive", "lottery", "windowed-lottery", "rank", "benefit", "adaptive")
 
@@ -71,6 +71,12 @@ def make_policy(
         case "adaptive" if not order:
             return Adaptive(plan, prefer, past)
     raise unknown_policy(name)
+
+
+def check_policy(name: str) -> None:
+    """Raise UsageError if there is no such policy, whatever stands behind a colon."""
+    if name.partition(":")[0] not in POLICIES:
+        raise unknown_policy(name)
 
 
 def unknown_policy(name: str) -> UsageError:

@@ -210,11 +210,10 @@ async def _params(session: ShellSession, argument: str) -> list[Item]:
 
 
 async def _policy(session: ShellSession, name: str) -> list[Item]:
-    from fff.policies import POLICIES, unknown_policy  # noqa: PLC0415 - loaded with the engine
+    from fff.policies import POLICIES, check_policy  # noqa: PLC0415 - loaded with the engine
 
-    if name and name.partition(":")[0] not in POLICIES:
-        raise unknown_policy(name)
     if name:
+        check_policy(name)
         session.arguments = replace(session.arguments, run=replace(session.arguments.run, policy=name))
     say(f"the policy is {session.arguments.run.policy}, of {', '.join(POLICIES)}")
     return []
