@@ -56,19 +56,27 @@ DEFAULT_MOST = 1.3
 
 
 def ratios(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """Times relative to the first run: medians over rounds in which each runs once, so that a slow moment hits all alike."""
+    """Times relative to the first run: medians over rounds in which each runs once, so that a slow moment hits all alike.
+
+    Each round begins with another run, and with no garbage of the one before: the last would else find memory
+    as the others left it, whoever it is.
+    """
     seconds_of_runs: list[list[float]] = [[] for _ in runs]
     gc.collect()
-    for _ in range(repeats):
-        times = []
-        gc.disable()  # when garbage is collected depends on what ran before
-        for run in runs:
+    gc.freeze()  # collecting would read all tables each time
+    for turn in range(repeats):
+        times = [0.0] * len(runs)
+        for place in range(len(runs)):
+            at = (place + turn) % len(runs)
+            gc.collect()
+            gc.disable()  # when garbage is collected depends on what ran before
             began = time.process_time()
-            run()
-            times.append(time.process_time() - began)
-        gc.enable()
+            runs[at]()
+            times[at] = time.process_time() - began
+            gc.enable()
         for values, seconds in zip(seconds_of_runs, times, strict=True):
             values.append(seconds / times[0])
+    gc.unfreeze()
     return [statistics.median(values) for values in seconds_of_runs]
 
 
