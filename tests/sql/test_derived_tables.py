@@ -21,6 +21,7 @@ from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.binder.build_scopes import read_queries
 from fff.sql.nested.derived_tables import merged
 from fff.sql.syntax.source_map import Edited
+from fff.sql.syntax.statement import Statement
 
 MERGED = {
     "SELECT x + 1, a.* FROM (SELECT i % 2 AS x, s FROM r WHERE b) AS a WHERE x < 10":
@@ -178,6 +179,24 @@ def test_queries_of_one_from_are_merged_without_reading_the_text_again_for_each(
         assert text is not None
         assert text.sql.count("SELECT") == 1
     assert len(read) == 4, "before and after, whatever their number"
+
+
+def test_a_chain_of_queries_of_with_is_written_once_while_it_is_merged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+
+    def counted(statement: Statement, *rest: Any) -> Any:
+        sizes.append(len(statement.sql))
+        return read_queries(statement, *rest)
+
+    monkeypatch.setattr(rewritten, "read_queries", counted)
+    chain = ", ".join(f"q{n} AS (SELECT i, l + 1 AS l FROM q{n - 1} WHERE l > {n})" for n in range(1, 20))
+    sql = f"WITH q0 AS (SELECT i, l FROM r), {chain} SELECT i, l FROM q19"
+    text = merged(Rewritten(Edited.of(sql), CATALOG, {}))
+    assert text is not None
+    assert text.sql.count("SELECT") == 1
+    assert max(sizes) < len(sql) + 2 * len(text.sql)
 
 
 @pytest.mark.parametrize("sql", APART)

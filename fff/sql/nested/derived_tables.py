@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 from fff.errors import QueryError, Span
@@ -68,7 +69,7 @@ def merged(text: Rewritten) -> Rewritten | None:
         if not sources:
             return _without_with(tree, text, names) if text.sql != before else None
         names |= {one.node.name.lower() for one in sources if isinstance(one.node, exp.Table)}
-        text = text.edited(edits)
+        text = text.edited([*edits, *_unread(tree, sources)])
     return None
 
 
@@ -93,6 +94,16 @@ def _edits(merges: Sequence[_Merge]) -> list[Edit]:
     edits = [edit for merge in merges for edit in merge.placed()]
     edits += merges[0].chosen([one for merge in merges if (one := merge.condition()) is not None])
     return [*edits, *merges[0].named({merge.source: merge.values for merge in merges})]
+
+
+def _unread(tree: QueryTree, sources: Sequence[Source]) -> Iterator[Edit]:
+    """Queries of WITH that nobody reads behind a step, but the last: each is written again in the one that read it."""
+    left = {id(one.query.node) for one in tree.sources if one.query is not None and one not in sources}
+    gone = {id(one.query.node) for one in sources if one.query is not None} - left
+    for query, after in pairwise(_with(tree)):
+        if id(query.this) in gone:
+            first, end = (_there(identifier_span(one.args["alias"].this)).start for one in (query, after))
+            yield edit(Span(first, end), "")
 
 
 def _without_with(tree: QueryTree, text: Rewritten, names: set[str]) -> Rewritten | None:
