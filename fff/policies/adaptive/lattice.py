@@ -178,6 +178,8 @@ class Bills:
             [_Turn(move, places[there], *billing(here, move)) for move, there in steps]
             for here, steps in below
         ]
+        self._ways: list[_Turn | None] = []
+        self._cheapest: tuple[float, ...] = ()
 
     def solve(self, prices: Sequence[float]) -> dict[TupleState, Valued]:
         """The cost of each move from every state, and its bill."""
@@ -193,7 +195,9 @@ class Bills:
     def cheapest(self, prices: Sequence[float]) -> tuple[float, ...]:
         """The bill of the cheapest way from the first state alone."""
         ways = self._walk(prices)[1]
-        return _bill(ways[-1], ways, len(prices))
+        if ways != self._ways:  # as a rule they are those of the prices before
+            self._ways, self._cheapest = ways, _bill(ways[-1], ways, len(prices))
+        return self._cheapest
 
     def _walk(self, prices: Sequence[float]) -> tuple[list[float], list[_Turn | None]]:
         """What a tuple costs from each state on, and its cheapest step; all that a state leads to comes before it."""
