@@ -179,7 +179,7 @@ class Federation:
     def forecast(self, prepared: Prepared) -> Forecast:
         """What a statement will ask of its sources, as far as that is known; sends no request."""
         kept = self._cache is not None and self._cache.every
-        return forecast(prepared, self.catalog, self._history, kept=kept)
+        return forecast(prepared, self.catalog, self._history, kept=kept, held=self._store.held)
 
     def expect(self, statements: Sequence[Prepared]) -> None:
         """These will be executed, in this order or another: what one reads of a table is kept while others want it."""

@@ -84,6 +84,11 @@ class AccessStore:
         """Bytes held."""
         return sum(buffer.bytes for buffer in self._buffers.values())
 
+    @property
+    def held(self) -> set[str]:
+        """Tables of which something is held that a statement may use."""
+        return {name for (name, _), buffer in self._buffers.items() if not self._is_old(buffer)}
+
     def expect(self, statement: object, uses: Sequence[Use]) -> None:
         """A statement will come that reads this: until it has begun, what others read of the same tables is kept."""
         self._expected.append(statement)

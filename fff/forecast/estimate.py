@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -89,15 +89,22 @@ def cost_of(access: Iterable[AccessForecast]) -> dict[str, Interval]:
     return by_currency
 
 
-def forecast(prepared: Prepared, catalog: Catalog, history: TableHistory, *, kept: bool = False) -> Forecast:
+def forecast(
+    prepared: Prepared,
+    catalog: Catalog,
+    history: TableHistory,
+    *,
+    kept: bool = False,
+    held: Container[str] = frozenset(),
+) -> Forecast:
     """What a statement will ask; sends nothing.
 
-    `kept`: answers of earlier runs may serve it, whatever the specs say.
+    `kept`: answers of earlier runs may serve it, whatever the specs say; `held`: tables of which something was read in this session.
     """
     forecasts: dict[tuple[str, str, str], AccessForecast] = {}
     for block in prepared.blocks:
         if block.fetches:
-            for one in _BlockEstimate(block, prepared, catalog, history, kept=kept).access():
+            for one in _BlockEstimate(block, prepared, catalog, history, kept=kept, held=held).access():
                 place = one.source, one.table, one.name
                 forecasts[place] = _both(forecasts[place], one) if place in forecasts else one
     return Forecast(tuple(forecasts.values()))
@@ -126,13 +133,20 @@ class _BlockEstimate:
     """Of one block."""
 
     def __init__(
-        self, block: BlockQuery, prepared: Prepared, catalog: Catalog, history: TableHistory, *, kept: bool
+        self,
+        block: BlockQuery,
+        prepared: Prepared,
+        catalog: Catalog,
+        history: TableHistory,
+        *,
+        kept: bool,
+        held: Container[str],
     ) -> None:
         self._block = block
         self._prepared = prepared
         self._catalog = catalog
         self._history = history
-        self._kept = kept
+        self._kept, self._held = kept, held
         self._fed = {feed.table: feed for feed in block.feeds}
         plan = block.plan
         self._places = {
@@ -166,8 +180,8 @@ class _BlockEstimate:
         requests: Interval,
         rests_on: Sequence[str],
     ) -> AccessForecast:
-        if self._may_be_kept(table):
-            requests, rests_on = Interval(0, requests.high), (*rests_on, "answers of earlier runs may serve")
+        if (served := self._served(table)) is not None:
+            requests, rests_on = Interval(0, requests.high), (*rests_on, f"{served} may serve")
         facts = self._facts(table)[0]
         known = None if facts is None else facts.methods.get(method.name)
         seconds = _seconds(requests, known, table.rates, method.units)
@@ -175,9 +189,13 @@ class _BlockEstimate:
             table.source, table.name, kind, method.name, requests, seconds, method.price, tuple(rests_on)
         )
 
-    def _may_be_kept(self, table: Table) -> bool:
+    def _served(self, table: Table) -> str | None:
+        """What may answer in the place of the source."""
+        if table.full_name in self._held:
+            return "what was read before"
         adapter = self._catalog.adapter_of(table)
-        return isinstance(adapter, Cacheable) and (self._kept or bool(adapter.cache_ttl()))
+        kept = isinstance(adapter, Cacheable) and (self._kept or bool(adapter.cache_ttl()))
+        return "answers of earlier runs" if kept else None
 
     def _facts(self, table: Table) -> tuple[TableFacts | None, bool]:
         """What is known of a table, and whether that is of just the rows that are asked for."""
@@ -360,7 +378,8 @@ class _BlockEstimate:
             return None
         for source in feed.sources:
             block = self._prepared.blocks[source.block]
-            other = _BlockEstimate(block, self._prepared, self._catalog, self._history, kept=self._kept)
+            known = self._prepared, self._catalog, self._history
+            other = _BlockEstimate(block, *known, kept=self._kept, held=self._held)
             keys: float | None = 1.0
             for index in (one for one in source.columns if isinstance(one, int)):
                 column = block.plan.output[index]

@@ -32,7 +32,8 @@ TABLES = {
 JOIN = "SELECT r.a, s.b FROM web.r JOIN web.s ON r.b = s.a"
 SECRET = "hunter2"
 
-#: Runs a statement, if it is to be run: what was said of it beforehand, the words, and its report.
+#: Runs a statement, if it is to be run: what was said of it beforehand, the words, and its report (or, of another one
+#: after it, what is said of that).
 Ask = Callable[..., Any]
 
 
@@ -54,6 +55,7 @@ def ask(publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> As
         sql: str,
         *,
         runs: bool = True,
+        again: str | None = None,
         client: dict[str, Any] | None = None,
         counts_as: int = 1,
         **opened: Any,
@@ -71,6 +73,8 @@ def ask(publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> As
             execution = federation.execute(prepared, RunOptions(seed=1))
             async for _ in execution.batches():
                 pass
+            if again is not None:
+                return forecast, told, federation.forecast(federation.prepare(again))
             return forecast, told, execution.outcome.report
 
     return asked
@@ -260,12 +264,25 @@ async def test_a_budget_that_cannot_do_is_told_beforehand(ask: Ask) -> None:
         "this takes at least 45 requests, and 44 are allowed: the answer will be partial",
         "this costs at least 0.45 USD, and the budget is 0.449: the answer will be partial",
     ]
-    assert over_budget([forecast, forecast], Budget(60)) != []
+    assert over_budget([forecast, forecast], Budget(45)) == [], "what one statement reads serves the other"
+    assert over_budget([Forecast(()), forecast, forecast], Budget(44)) != []
     assert forecast_lines(Forecast(())) == []
     [access, *_] = forecast.access
     free = Forecast((replace(access, price=None),))
     assert "states a price" in over_budget([free], Budget(None, Money.parse(1)))[0]
     assert over_budget([free], Budget(45)) == []
+
+
+async def test_what_a_session_has_read_need_not_be_asked_for(ask: Ask) -> None:
+    await ask(JOIN)
+    first, told, later = await ask(JOIN, again="SELECT b FROM web.r", keep=True)
+    assert intervals(first)["r.scan"] == (18, 22)
+    assert "what was read before may serve" not in told
+    assert intervals(later) == {"r.scan": (0, 22)}
+    assert over_budget([later], Budget(1)) == []
+    assert "what was read before may serve" in forecast_lines(later)[1]
+    _, _, later = await ask(JOIN, again="SELECT b FROM web.r")
+    assert intervals(later) == {"r.scan": (18, 22)}, "nothing is kept outside of a session"
 
 
 async def test_what_is_known_can_be_forgotten(ask: Ask) -> None:

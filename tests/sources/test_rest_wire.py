@@ -822,7 +822,7 @@ async def test_bad_records(serve: Serve, read: Read) -> None:
     reader = read(
         source(
             server.url,
-            f"f: {{{table}}}, n: {{{table}, on_bad_record: 'null'}}, s: {{{table}, on_bad_record: skip}}",
+            f"f: {{{table}}}, n: {{{table}, on_bad_record: null}}, s: {{{table}, on_bad_record: skip}}",
         )
     )
     with pytest.raises(SourceError) as error:

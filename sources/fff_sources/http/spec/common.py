@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fff_sources.http.spec.client import Client
 from fff_sources.http.spec.cost import RequestCost
-from fff_sources.http.spec.model import Spec
+from fff_sources.http.spec.model import OnBadRecord, Spec
 
 
 class SourceSpec(Spec):
@@ -22,5 +20,5 @@ class DiscoveredTableSpec(Spec):
     """What a spec may say of every table that its adapter finds or makes."""
 
     description: str = ""
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    on_bad_record: OnBadRecord = "fail"
     cost: RequestCost | None = None

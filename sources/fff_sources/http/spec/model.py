@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -37,6 +37,7 @@ __all__ = [
     "Encoding",
     "Field",
     "HeaderName",
+    "OnBadRecord",
     "PageSize",
     "Params",
     "Path",
@@ -192,4 +193,12 @@ ColumnValue = Annotated[
     Any, BeforeValidator(lambda value: str(value) if isinstance(value, PlainScalar) else value)
 ]
 Params = dict[str, Text | list[Text] | None]
+#: What becomes of a record that does not fit. YAML has no word for `null` without quotes.
+OnBadRecord = Annotated[
+    Literal["fail", "null", "skip"],
+    BeforeValidator(
+        lambda value: "null" if value is None else value,
+        json_schema_input_type=Literal["fail", "null", "skip"] | None,
+    ),
+]
 ONE_OR_MORE = BeforeValidator(lambda value: value if isinstance(value, list) else [value])

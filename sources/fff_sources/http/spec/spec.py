@@ -22,6 +22,7 @@ from fff_sources.http.spec.model import (
     EmptyStatus,
     Encoding,
     Field,
+    OnBadRecord,
     PageSize,
     Params,
     Path,
@@ -406,7 +407,7 @@ class TableSpec(Spec):
     lookups: list[LookupSpec] = []
     on_status: list[OnStatus] = []
     on_response: list[OnResponse] = []
-    on_bad_record: Literal["fail", "null", "skip"] = "fail"
+    on_bad_record: OnBadRecord = "fail"
     order: Literal["none"] | Annotated[list[str], ONE_OR_MORE] | None = None
     exhaustive: bool = True
     unfinished: str = ""
