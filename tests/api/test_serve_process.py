@@ -372,3 +372,20 @@ def test_a_server_on_ipv6(publish, tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout
+
+
+@pytest.mark.parametrize(("where", "noted"), [([], True), (["-O", "out.csv"], False)])
+def test_rows_that_went_out_before_an_error_are_said_to_be_no_answer(
+    where, noted, tmp_path, monkeypatch, capfd
+):
+    parts = [(b"r", b"x\n1\n"), (b"x", json.dumps({"text": "a.R: HTTP 503", "exit_code": 4}).encode())]
+
+    async def answer(_):
+        return web.Response(body=b"".join(struct.pack(">cI", kind, len(data)) + data for kind, data in parts))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
+    with serving_beside(answer) as url:
+        assert run(["query", "--server", url, "SELECT 1", *where]) == 4
+    note = "\n  the rows written before that are not the whole answer"
+    assert capfd.readouterr().err == f"error: a.R: HTTP 503{note if noted else ''}\n"

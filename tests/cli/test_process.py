@@ -242,10 +242,15 @@ def test_a_traceback_comes_with_verbose_only():
     assert verbose.returncode == 4
 
 
-def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
+def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3(tmp_path):
     late = fake("query", "late")
     assert late.returncode == 4
     assert late.stderr.startswith("error: demo.Crime: connection reset\n  ")
+    assert late.stderr.endswith("\n  the 3 rows written before that are not the whole answer\n")
+    assert (
+        "written"
+        not in fake("query", "late", "-O", str(tmp_path / "none.csv")).stderr + fake("query", "fail").stderr
+    )
     partial = fake("query", "partial")
     assert partial.returncode == 3
     assert partial.stdout.count("\n") == 4

@@ -336,7 +336,10 @@ def test_an_unknown_table_is_looked_for_by_the_commands_of_the_shell(tmp_path, m
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FFF_SOURCES", "")
     (tmp_path / "town.yaml").write_text(SPEC.read_text())
-    for sources, hint in {(): "nothing reads it: \\source town.yaml", (Path("town.yaml"),): "; \\d shows them"}.items():
+    for sources, hint in {
+        (): "nothing reads it: \\source town.yaml",
+        (Path("town.yaml"),): "; \\d shows them",
+    }.items():
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"SELECT * FROM nowhere;")))
         assert run_shell(QueryArguments.typed(sources=list(sources))) == 1
         assert f"{hint}\n" in capfd.readouterr().err

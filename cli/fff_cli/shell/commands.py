@@ -247,7 +247,9 @@ async def _rows(session: ShellSession, wanted: str) -> list[Item]:
         except typer.BadParameter as error:
             raise UsageError(f"\\rows {wanted}: {error.message}") from None
     rows = session.arguments.rows_shown
-    say_words("tables show all rows" if rows == sys.maxsize else f"tables show the first {counted(rows, 'row')}")
+    say_words(
+        "tables show all rows" if rows == sys.maxsize else f"tables show the first {counted(rows, 'row')}"
+    )
     return []
 
 
