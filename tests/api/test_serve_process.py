@@ -207,6 +207,8 @@ def test_other_addresses_need_tls_and_tokens_need_strength(tmp_path, monkeypatch
         tokens_of(Listening(token_file=file))
     file.chmod(0o600)
     assert tokens_of(Listening(token_file=file))[0] == {"ann": "a" * 20, "bob": "b" * 20}
+    with pytest.raises(UsageError, match="nowhere': No such file"):
+        tokens_of(Listening(token_file=tmp_path / "nowhere"))
     file.write_text("ann:short\n")
     with pytest.raises(UsageError, match="too weak"):
         tokens_of(Listening(token_file=file))
