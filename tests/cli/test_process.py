@@ -73,6 +73,7 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
         (("query", "rows 1", "--deadline", "soon"), 2, "error: Invalid value for '--deadline': must be a number (see"),
         (("query", "rows 1", "--seed", "x"), 2, "error: Invalid value for '--seed': must be a whole number (see"),
         (("query", "rows 1", "-o", "xml"), 2, "error: unknown output format 'xml'\n  one of table, csv"),
+        (("query", "rows 1", "-O", "/tmp"), 2, "error: cannot write '/tmp': it is a folder\n  name a file in it, or -O /tmp/ "),
         (("query", "rows 1", "-O", "x.what"), 2, "error: cannot tell the format from the ending of 'x.what'"),
         (("query", "rows 1", "-O", "nowhere/x.csv"), 2, "error: cannot write 'nowhere/x.csv': No such file or directory\n  name a file"),
         (("query", "rows 1", "--report", "nowhere/x"), 2, "error: cannot write 'nowhere/x': there is no such folder\n  name a file"),
