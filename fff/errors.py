@@ -41,6 +41,10 @@ class FFFError(Exception):
         """What is wrong, where, and what to do next, as plain text without a trailing newline."""
         return self.message if self.hint is None else f"{self.message}\n  {self.hint}"
 
+    def told(self) -> str:
+        """The same, and its notes: what became of the run by then."""
+        return "\n  ".join([self.render(), *getattr(self, "__notes__", ())])
+
     def __str__(self) -> str:
         return self.render()
 

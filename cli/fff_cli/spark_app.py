@@ -20,9 +20,12 @@ def spark_status(
 ) -> int:
     """Tell whether it is up, since when, how many commands it has served, and when it ends."""
     from fff.display.counts import counted  # noqa: PLC0415
+    from fff.errors import UsageError  # noqa: PLC0415
     from fff.spark.start.warm import ask  # noqa: PLC0415
     from fff_cli.output.formats import emit  # noqa: PLC0415
 
+    if output not in (None, "json"):
+        raise UsageError(f"a status is not written as {output!r}", hint="use -o json, or leave it out")
     state = ask("tell")
     if output == "json":
         emit(json.dumps({"up": state is not None, **(state or {})}) + "\n")

@@ -208,12 +208,12 @@ def _folder_or_file(path: Path, cwd: Path) -> list[Path]:
             return files
         raise UsageError(
             f"{path}: no spec is in this folder: no file that ends in .yaml or .yml",
-            hint="name another one with -s, or write one: fff source init URL",
+            hint="name another, or write one: fff source init URL",
         )
     if not full.exists():
         close = [full.with_name(full.name + ending) for ending in sorted(_ENDINGS)]
         near = next((path.with_name(one.name) for one in close if one.is_file()), None)
-        hint = f"did you mean {near}?" if near else "name one with -s, or write one: fff source init URL"
+        hint = f"did you mean {near}?" if near else "name another, or write one: fff source init URL"
         raise UsageError(f"{path}: no such spec file or folder", hint=hint)
     return [full]
 

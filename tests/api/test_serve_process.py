@@ -207,6 +207,8 @@ def test_other_addresses_need_tls_and_tokens_need_strength(tmp_path, monkeypatch
         tokens_of(Listening(token_file=file))
     file.chmod(0o600)
     assert tokens_of(Listening(token_file=file))[0] == {"ann": "a" * 20, "bob": "b" * 20}
+    with pytest.raises(UsageError, match="nowhere': No such file"):
+        tokens_of(Listening(token_file=tmp_path / "nowhere"))
     file.write_text("ann:short\n")
     with pytest.raises(UsageError, match="too weak"):
         tokens_of(Listening(token_file=file))
@@ -372,3 +374,20 @@ def test_a_server_on_ipv6(publish, tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout
+
+
+@pytest.mark.parametrize(("where", "noted"), [([], True), (["-O", "out.csv"], False)])
+def test_rows_that_went_out_before_an_error_are_said_to_be_no_answer(
+    where, noted, tmp_path, monkeypatch, capfd
+):
+    parts = [(b"r", b"x\n1\n"), (b"x", json.dumps({"text": "a.R: HTTP 503", "exit_code": 4}).encode())]
+
+    async def answer(_):
+        return web.Response(body=b"".join(struct.pack(">cI", kind, len(data)) + data for kind, data in parts))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FFF_SERVE_TOKEN", TOKEN)
+    with serving_beside(answer) as url:
+        assert run(["query", "--server", url, "SELECT 1", *where]) == 4
+    note = "\n  the rows written before that are not the whole answer"
+    assert capfd.readouterr().err == f"error: a.R: HTTP 503{note if noted else ''}\n"

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from fff.errors import QueryError, SourceError, Span
+from fff_cli.app import run
 from fff_cli.output.drawing import (
     DrawnColumn,
     bar,
@@ -160,6 +161,19 @@ def test_on_a_narrow_terminal_help_is_no_table_of_cut_words():
     with Terminal((*REAL, "query", "--help"), columns=30, lines=20) as terminal:
         assert terminal.finish() == 0
         assert "│" not in terminal.text
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("explain", "when a source could not be read in full. [default: partial]"),
+        ("watch", "30s, 5m, 1h, 1d. (default: 5m) --key"),
+        ("refresh", "in any format of results. (default: none, a table with -v)"),
+    ],
+)
+def test_help_tells_the_default_that_a_command_has(command, default, capsys):
+    assert run([command, "--help"]) == 0
+    assert default in " ".join(capsys.readouterr().out.split())
 
 
 def test_on_a_terminal_help_comes_in_groups():

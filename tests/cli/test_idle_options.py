@@ -19,6 +19,8 @@ SQL, SERVER = "SELECT 1", ("--server", "http://127.0.0.1:1")
         (("shell", "--checkpoint", "a"), "fff shell has no --checkpoint, which is for fff query: leave it out"),
         (("source", "list", "-p", "a=1"), "fff source list has no -p, which is for fff query: leave it out"),
         (("explain", SQL, "--report", "r"), "--report and --record are of a run\n  add --analyze"),
+        (("spark", "status", "-o", "xml"), "a status is not written as 'xml'\n  use -o json, or leave it out"),
+        (("source", "lint", "a.yaml"), "a.yaml: no such spec file or folder\n  name another, or write one: fff source init"),
         (("login", "--list", "fec"), "--list and SOURCE exclude each other"),
         (("demo", "--serve", "--prioritize", "a = 1"), "--serve and --prioritize exclude each other"),
         (("experiment", "--list", "S-1"), "--list and NAME exclude each other"),

@@ -419,6 +419,15 @@ def test_on_a_narrow_terminal_whole_words_go_and_the_help_is_the_last_key():
     assert not any("…" in line for line in (shown[1], narrow[2], narrow[-1]))
 
 
+def test_the_head_has_whole_words_at_every_width():
+    past = moments(*((1000 * n, 10 * n, 5) for n in range(6)))
+    for columns in range(24, 110):
+        for history in (History(), watched(*past)):
+            head = lines(past[-1], columns=columns, history=history)[0]
+            assert "…" not in head, columns
+            assert "request" not in head or head.endswith(" requests"), columns
+
+
 def test_one_row_and_one_request_are_not_several():
     one = snapshot(rows=1, access=(replace(FEC, requests=1),))
     assert lines(one)[0].endswith("1 row  1 request")
@@ -559,3 +568,5 @@ def test_groups_of_rows_under_way_stand_among_the_others_and_are_marked():
     assert re.search(r"\x1b\[2m *1,200… *\x1b\[0m", rendered(frame(one, 80, 24), 79))
     many = below(replace(one, sample_rows=90), height=14)
     assert many[1].startswith("groups so far  1-4 of 92  1+ final (✓)  2 without a whole row")
+    unanswered = replace(one, sample=tuple((UNANSWERED, *keys) for _, *keys in one.sample))
+    assert below(unanswered)[3].startswith("        …  AZ"), "a column of numbers begins where it goes on"

@@ -41,6 +41,16 @@ def test_a_long_result_goes_whole_to_the_pager_and_a_short_one_to_the_terminal(c
 
 
 @pytest.mark.slow
+def test_a_partial_result_is_labelled_where_it_is_read():
+    with Terminal((*FAKE, "query", "partial", "--pager"), 80, 7, environment(PAGER="head -2")) as terminal:
+        assert terminal.finish() == 3
+        label, top, *below = [line for line in terminal.text.splitlines() if line.strip()]
+    assert label.strip() == "PARTIAL: what is missing is told when this is left"
+    assert top.startswith("┌")
+    assert any(line.startswith("  missing ") for line in below)
+
+
+@pytest.mark.slow
 def test_a_line_that_the_terminal_would_wrap_counts_as_the_lines_it_takes(counting):
     assert screen("query", "wide 100", "--pager", "-o", "json", PAGER=counting).startswith("paged 3 ]")
 

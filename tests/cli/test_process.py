@@ -73,6 +73,7 @@ def test_sql_comes_from_files_and_standard_input(tmp_path):
         (("query", "rows 1", "--deadline", "soon"), 2, "error: Invalid value for '--deadline': must be a number (see"),
         (("query", "rows 1", "--seed", "x"), 2, "error: Invalid value for '--seed': must be a whole number (see"),
         (("query", "rows 1", "-o", "xml"), 2, "error: unknown output format 'xml'\n  one of table, csv"),
+        (("query", "rows 1", "-O", "/tmp"), 2, "error: cannot write '/tmp': it is a folder\n  name a file in it, or -O /tmp/ "),
         (("query", "rows 1", "-O", "x.what"), 2, "error: cannot tell the format from the ending of 'x.what'"),
         (("query", "rows 1", "-O", "nowhere/x.csv"), 2, "error: cannot write 'nowhere/x.csv': No such file or directory\n  name a file"),
         (("query", "rows 1", "--report", "nowhere/x"), 2, "error: cannot write 'nowhere/x': there is no such folder\n  name a file"),
@@ -242,10 +243,15 @@ def test_a_traceback_comes_with_verbose_only():
     assert verbose.returncode == 4
 
 
-def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3():
+def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3(tmp_path):
     late = fake("query", "late")
     assert late.returncode == 4
     assert late.stderr.startswith("error: demo.Crime: connection reset\n  ")
+    assert late.stderr.endswith("\n  the 3 rows written before that are not the whole answer\n")
+    assert (
+        "written"
+        not in fake("query", "late", "-O", str(tmp_path / "none.csv")).stderr + fake("query", "fail").stderr
+    )
     partial = fake("query", "partial")
     assert partial.returncode == 3
     assert partial.stdout.count("\n") == 4

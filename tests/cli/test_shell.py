@@ -223,6 +223,7 @@ def test_a_file_keeps_what_it_held_when_the_next_statement_fails(piped, tmp_path
         ("\\i", "error: \\i needs the name of a file"),
         ("\\i nowhere.sql", "error: cannot read 'nowhere.sql'"),
         ("\\reset all", "error: \\reset takes nothing behind it"),
+        ("\\d nowhere", "error: there is no table 'nowhere'\n  \\d shows the tables there are"),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(piped, command, said):
@@ -329,6 +330,19 @@ def test_values_are_asked_for_by_the_command_of_the_shell(piped, monkeypatch):
 
     monkeypatch.setattr(sys.modules["fff_cli.run.federation"], "prepare_all", refuse)
     assert "give it one with \\p zip=VALUE\n" in piped("select :zip;")[2]
+
+
+def test_an_unknown_table_is_looked_for_by_the_commands_of_the_shell(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FFF_SOURCES", "")
+    (tmp_path / "town.yaml").write_text(SPEC.read_text())
+    for sources, hint in {
+        (): "nothing reads it: \\source town.yaml",
+        (Path("town.yaml"),): "; \\d shows them",
+    }.items():
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"SELECT * FROM nowhere;")))
+        assert run_shell(QueryArguments.typed(sources=list(sources))) == 1
+        assert f"{hint}\n" in capfd.readouterr().err
 
 
 def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
@@ -484,6 +498,9 @@ def test_a_session_on_a_terminal(tmp_path):
         shell.type("\\nope\n")
         shell.expect("error: there is no command \\nope")
         shell.expect("fff>")
+        shell.type("\\policy\n")
+        assert "rank,\n" in shell.expect("benefit, adaptive").replace("\r", ""), "no word is broken"
+        shell.expect("fff>")
         shell.type(" rows 3;\n")
         shell.expect(f"3 rows {CLOSING}")
         shell.expect("fff>")
@@ -501,6 +518,7 @@ def test_a_session_on_a_terminal(tmp_path):
         "+select wrong; rows 1;",
         "+rows 100000;",
         "+\\nope",
+        "+\\policy",
     ]
 
 

@@ -133,6 +133,28 @@ def test_what_init_refuses(
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("command", "status", "advice"),
+    [
+        ("init", 401, "send what it asks for, as in -H 'Authorization: Bearer ${env:TOKEN}'"),
+        ("init", 404, "check the URL\n"),
+        ("import", 403, "download the document, and name its file"),
+        ("import", None, "check the URL and the network"),
+    ],
+)
+def test_where_there_is_no_spec_yet_none_is_to_be_corrected(
+    fff: Run, command: str, status: int | None, advice: str
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response({"error": "no"}, status=status or 200)
+
+    with serving_beside(answer) as url:
+        code, out, err = fff(command, f"{url}/list" if status else "http://127.0.0.1:9/list")
+    assert (code, out) == (4, "")
+    assert advice in err
+    assert not any(word in err for word in ("spec", "client.auth", "base_url"))
+
+
 def test_an_openapi_document(fff: Run, tmp_path: Path) -> None:
     item = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
     answer = {"200": {"content": {"application/json": {"schema": {"type": "array", "items": item}}}}}

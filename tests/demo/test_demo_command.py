@@ -60,7 +60,10 @@ def test_a_port_that_is_taken_is_told():
         assert serving.wait(60) == 0
         serving.communicate()
     assert (second.returncode, second.stdout) == (2, "")
-    assert second.stderr.startswith(f"error: the demo sources did not start: cannot listen on port {port}")
+    assert second.stderr == (
+        f"error: the demo sources did not start: cannot listen on port {port}: Address already in use\n"
+        "  another --port, or 0 for a free one\n"
+    )
 
 
 @pytest.mark.spark

@@ -511,7 +511,7 @@ def test_the_command_lists_refuses_and_forgets(tmp_path):
         done = CliRunner().invoke(app, list(arguments), env=environ)
         return done.exit_code, done.output
 
-    assert run("login", "--list") == (0, "")
+    assert run("login", "--list") == (0, "nobody is logged in to any source\n")
     assert "needs no person to log in" in run("login", "api", "-s", str(file))[1]
     assert "no source 'other'" in run("login", "other", "-s", str(file))[1]
     assert run("logout", "api", "-s", str(file))[0] == 1

@@ -237,7 +237,7 @@ def test_what_is_no_spec_is_not_trusted(home: Path, fff: Command) -> None:
         assert err.startswith("error: fff.yaml")
     assert fff("source", "trust", "nowhere.yaml")[0] == 2
     assert not (home / ".config").exists()
-    assert fff("source", "trust", "--list") == (0, "", "")
+    assert fff("source", "trust", "--list") == (0, "", "no spec is trusted\n")
 
 
 AUTH = ", auth: {type: api_key, name: K, api_key: '${env:KEY}'}"

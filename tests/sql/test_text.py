@@ -64,6 +64,8 @@ def test_what_does_not_end(text: str, message: str) -> None:
         ("SELECT 1 +", "write what belongs there, or leave + out"),
         ("SELECT a FROM t WHERE a NOT", "write what belongs there, or leave NOT out"),
         ("SELECT a FROM t LEFT u", "LEFT is a word of SQL: "),
+        ("SELECT a FROM t\nSELECT b FROM t", "does a ; belong before it, which ends a statement?"),
+        ("SELECT a FROM t SELECT b", "SELECT is a word of SQL: "),
         ("SELECT a b c FROM t", "is a comma, an operator or a bracket missing before it, or one too many?"),
         ("HERE FROM t", "a query begins with SELECT, WITH, FROM or VALUES"),
         (

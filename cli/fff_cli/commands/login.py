@@ -46,6 +46,8 @@ def list_logins() -> int:
     """Print the sources that somebody is logged in to, and the accounts."""
     logins = logged_in(logins_folder(os.environ))
     emit("".join(f"{_named(token.source, token.account)}\n" for token in logins))
+    if not logins:
+        say("nobody is logged in to any source")
     return 0
 
 

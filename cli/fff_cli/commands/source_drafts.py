@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fff.errors import UsageError
+from fff.errors import FFFError, SourceError, UsageError
 from fff.web.client import WebClient
 from fff_cli.output.formats import emit
 from fff_cli.run.progress import say, say_words
@@ -17,6 +18,28 @@ from fff_sources.authoring.sampling.drafting import draft_from_url
 from fff_sources.authoring.spec_schema import spec_schema
 from fff_sources.authoring.yamltext import yaml_text
 from fff_sources.document import parse_document
+
+
+class _NotAsked(FFFError):  # noqa: N818 - reads as what happened
+    """A URL that nothing came from, while there is no spec to correct."""
+
+    exit_code = SourceError.exit_code
+
+
+@contextlib.contextmanager
+def before_a_spec(refused: str) -> Iterator[None]:
+    """Have an error advise of the URL, not of a spec; `refused`: what to do where somebody has to log in."""
+    try:
+        yield
+    except SourceError as error:
+        text = error.render()
+        for of_a_spec, advice in (
+            ("check client.auth of the source, and the secret it names", refused),
+            ("check path and params of the endpoint in the source's spec", "check the URL"),
+            ("check the network and the source's base_url", "check the URL and the network"),
+        ):
+            text = text.replace(of_a_spec, advice)
+        raise _NotAsked(text) from error
 
 
 def init_source(
@@ -29,7 +52,8 @@ def init_source(
         raise UsageError(f"cannot write {str(file)!r}: there is no such folder", hint="make the folder first")
     if name is not None and not is_source_name(name):
         raise UsageError(f"{name!r} cannot name a source: letters, digits and _, no digit in front")
-    draft = asyncio.run(_draft(url, openapi, name, _headers(headers)))
+    with before_a_spec("send what it asks for, as in -H 'Authorization: Bearer ${env:TOKEN}'"):
+        draft = asyncio.run(_draft(url, openapi, name, _headers(headers)))
     text = yaml_text(draft)
     parse_document(text, "the draft")
     if file is None:

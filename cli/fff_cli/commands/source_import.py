@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fff.errors import UsageError
 from fff.web.client import WebClient
+from fff_cli.commands.source_drafts import before_a_spec
 from fff_cli.output.console import error_screen
 from fff_cli.output.files import file_target
 from fff_cli.output.formats import emit
@@ -44,7 +45,8 @@ def import_source(
     if count:
         emit("".join(f"{line}\n" for line in count_folder(Path(where), kind)))
         return 0
-    imported = asyncio.run(_imported(where, kind, name, os.environ))
+    with before_a_spec("download the document, and name its file"):
+        imported = asyncio.run(_imported(where, kind, name, os.environ))
     target = _target(output, imported)
     if target is None:
         emit(imported.text)

@@ -9,7 +9,7 @@ from fff.errors import UsageError
 from fff.web.secrets import references
 from fff_cli.output.formats import emit
 from fff_cli.output.values import printable
-from fff_cli.run.progress import say_error
+from fff_cli.run.progress import say, say_error
 from fff_sources.document import Document, read_document, texts
 from fff_sources.load import bundled_names, outer_problems
 from fff_sources.trust import TrustStore
@@ -39,7 +39,10 @@ def revoke(file: Path) -> int:
 
 def list_trusted() -> int:
     """Print the specs that are trusted, and which of them have changed since."""
-    for path, digest in sorted(TrustStore(os.environ).entries().items()):
+    entries = TrustStore(os.environ).entries()
+    if not entries:
+        say("no spec is trusted")
+    for path, digest in sorted(entries.items()):
         try:
             state = "trusted" if read_document(Path(path)).digest == digest else "changed since"
         except UsageError:

@@ -94,7 +94,8 @@ def _headline(snapshot: Snapshot, columns: int, history: History, view: View) ->
     )
     counts = cell(f"{counted(snapshot.rows, 'row')}  {counted(requests, 'request')}", "bold")
     for more in (soon, [counts], policy):  # the most telling first, as far as there is room
-        if sum(part.cell_len + 2 for part in (*parts, *more) if isinstance(part, Text)) < columns:
+        taken = sum(part.cell_len + 2 for part in (*parts, *more) if isinstance(part, Text))
+        if taken < columns - 1:  # what fills the line between them is a column wide at least
             parts += more
     taken = sum(part.cell_len + 2 for part in parts if isinstance(part, Text))
     if share is not None and columns - 1 - taken >= BAR_LEAST + 6:

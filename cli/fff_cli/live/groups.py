@@ -132,13 +132,14 @@ def _value_columns(
     for index, name in enumerate(names):
         shown = [row[index] for row in rows]
         known = [value for value in shown if value is not None and value is not MISSING]
-        numeric = bool(known) and all(
+        key = index in kept
+        # What is computed of a group is a number more often than not: it stands still when the first one comes.
+        numeric = (bool(known) or (bool(keys) and not key)) and all(
             isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in known
         )
         rounded = any(_digits(value) > DIGITS for value in known)
         cells = [_cell(value, cap, rounded=rounded) for value in shown]
         title = values.fit(values.printable(name), cap)
-        key = index in kept
         rank = 0 if key else 10 + index
         made.append(
             DrawnColumn(title, cells, numeric, rank, KEY_LEAST if key else LEAST_WIDTH, gives_way=True)

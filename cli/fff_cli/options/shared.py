@@ -376,7 +376,7 @@ def takes(
         own = dict(inspect.signature(command, eval_str=True).parameters)
         own = {name: one.replace(kind=one.KEYWORD_ONLY) for name, one in own.items() if name != "options"}
         named = {name: own.pop(name) if name in own else _SHARED[name] for name in names.split()}
-        named |= {name: named[name].replace(default=default) for name, default in defaults.items()}
+        named |= {name: _with_default(named[name], default) for name, default in defaults.items()}
         named |= {name: _hidden(_SHARED[name]) for name in hidden.split()}
         command.__signature__ = inspect.Signature([*own.values(), *named.values()])  # type: ignore[attr-defined]
         return command
@@ -389,3 +389,11 @@ def _hidden(parameter: inspect.Parameter) -> inspect.Parameter:
     told = copy.copy(told)
     told.hidden = True
     return parameter.replace(annotation=Annotated[kind, told])
+
+
+def _with_default(parameter: inspect.Parameter, default: object) -> inspect.Parameter:
+    """A command's own default, which help tells in the place of the usual one."""
+    kind, told = get_args(parameter.annotation)
+    told = copy.copy(told)
+    told.help = told.help.partition(" (default: ")[0]
+    return parameter.replace(default=default, annotation=Annotated[kind, told])

@@ -207,7 +207,7 @@ def outline(text: str) -> Group:
 
 def error_text(error: FFFError, columns: int) -> Text:
     """An error: what is wrong, its place in the SQL, what to do next."""
-    lines = line_printable(f"error: {error.render()}").splitlines()
+    lines = line_printable(f"error: {error.told()}").splitlines()
     parts = [Text(folded(line, columns), "" if at else "bold red") for at, line in enumerate(lines)]
     if not isinstance(error, QueryError) or error.sql is None or error.span is None:
         return Text("\n").join(parts)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from fff.errors import UsageError
+from fff.errors import FFFError, UsageError
 
 
 class CannotWrite(UsageError):  # noqa: N818 - reads as the sentence users see
     """The result cannot be written: a full disk, a closed output."""
+
+
+def note_seen(error: FFFError, what: str) -> None:
+    """Have an error say that rows went out before it: whoever reads them would take them for the answer."""
+    error.add_note(f"{what} written before that are not the whole answer")
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from fff_cli.output.streams import StandardOutput
 from fff_cli.output.values import width
 
 _COPY_BYTES = 1 << 20
+_LABEL = b"PARTIAL: what is missing is told when this is left\n"
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -36,17 +38,27 @@ class PagedOutput:
 
     def keep(self, *, aside: bool = False, whole: bool = True) -> str | None:
         """Show it; what the pager has to say is None."""
-        del aside, whole
+        del aside
         self._before_write()
         command = pager() if self._is_long() else []
-        self.out.seek(0)
-        if not (command and _shown_by(command, self.out)):
+        if not (command and self._is_shown_by(command, whole=whole)):
+            self.out.seek(0)
             plain = StandardOutput()
             while piece := self.out.read(_COPY_BYTES):
                 plain.out.write(piece)
                 plain.flush()
         self.drop()
         return None
+
+    def _is_shown_by(self, command: list[str], *, whole: bool) -> bool:
+        """Let a pager show it, what is no whole result under a label: how the run ended is told later."""
+        if whole:
+            return _shown_by(command, self.out)
+        with tempfile.TemporaryFile("w+b") as labelled:
+            labelled.write(_LABEL)
+            self.out.seek(0)
+            shutil.copyfileobj(self.out, labelled, _COPY_BYTES)
+            return _shown_by(command, cast("BinaryIO", labelled))
 
     def drop(self) -> None:
         """Forget it."""

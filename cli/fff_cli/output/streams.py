@@ -49,6 +49,11 @@ def choose_format(asked: str | None, file: Path | None, *, terminal: bool, safe_
         if asked not in FORMATS:
             raise UsageError(f"unknown output format {asked!r}", hint=f"one of {', '.join(FORMATS)}")
     elif file is not None:
+        if file.is_dir():
+            raise UsageError(
+                f"cannot write {str(file)!r}: it is a folder",
+                hint=f"name a file in it, or -O {file}/ for a folder of Parquet files",
+            )
         if file.suffix.lower() not in ENDINGS:
             raise UsageError(
                 f"cannot tell the format from the ending of {str(file)!r}",

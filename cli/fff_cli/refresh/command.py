@@ -27,11 +27,17 @@ def refresh(
     overwrite: Annotated[
         bool, option("--overwrite", "Also where the file is not as FFF wrote it: that is lost.")
     ] = False,
+    output: Annotated[
+        str | None,
+        option(
+            "-o --output FORMAT",
+            "Write the rows that have changed to standard output, in any format of results. (default: none, a table with -v)",
+        ),
+    ] = None,
     **options: Any,
 ) -> int:
     """Bring a result in a file up to date, asking its sources for what has changed, and tell which rows did."""
     from fff_cli.refresh.rerun import Wanted, run_refresh  # noqa: PLC0415
 
-    output = options.pop("output")
     wanted = Wanted(file, full=full, keys=tuple(key or ()), overwrite=overwrite, output=output)
     return run_refresh(wanted, options)

@@ -48,7 +48,7 @@ def say_error(error: FFFError) -> None:
     """An error on standard error; a terminal shows its SQL in colours, and breaks lines between words."""
     screen = error_screen()
     if screen is None:
-        say(f"error: {error.render()}")
+        say(f"error: {error.told()}")
         return
     from fff_cli.output.drawing import error_text, rendered  # noqa: PLC0415 - only a terminal pays for rich
 
@@ -271,7 +271,7 @@ class JsonLines(_Periodic):
 
     def error(self, error: FFFError) -> None:
         """The error's text and exit code."""
-        say_json("error", exit_code=error.exit_code, message=error.render())
+        say_json("error", exit_code=error.exit_code, message=error.told())
 
     def closing(self, account: RunOutcome, snapshot: Snapshot, *, verbose: bool = False) -> None:
         """The account as one object."""

@@ -23,7 +23,7 @@ from fff.errors import FFFError, UsageError
 from fff_cli.options.shared import ROWS_SHOWN
 from fff_cli.options.texts import sql_texts
 from fff_cli.output.console import is_terminal, output_screen
-from fff_cli.output.failures import writing
+from fff_cli.output.failures import note_seen, writing
 from fff_cli.output.files import Target, check_report, file_target, is_folder, is_special
 from fff_cli.output.streams import StandardOutput, choose_format
 from fff_cli.serve.tokens import TOKEN, checked
@@ -229,8 +229,11 @@ class _RemoteRun:
                     end: dict[str, Any] = json.loads(data)
                     return end
                 elif kind == b"x":
-                    error = json.loads(data)
-                    raise RemoteError(error["text"], error["exit_code"])
+                    told = json.loads(data)
+                    error = RemoteError(told["text"], told["exit_code"])
+                    if self._seen:
+                        note_seen(error, "the rows")
+                    raise error
         raise RemoteError(_BROKEN, 4)
 
     def _tell(self, progress: Mapping[str, Any]) -> None:

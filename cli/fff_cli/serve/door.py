@@ -91,7 +91,10 @@ def _tokens_in(path: Path) -> dict[str, str]:
         mode = path.stat().st_mode
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the tokens in {str(path)!r}") from error
+        why = "it is no text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise UsageError(
+            f"cannot read the tokens in {str(path)!r}: {why}", hint="a line NAME:TOKEN for each client"
+        ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(f"others can read {str(path)!r}", hint=f"chmod 600 {path}")
     tokens: dict[str, str] = {}

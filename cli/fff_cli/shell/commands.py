@@ -28,7 +28,7 @@ from fff_cli.output.console import is_terminal, output_screen
 from fff_cli.output.files import check_report
 from fff_cli.output.formats import emit, emit_outline
 from fff_cli.output.streams import FORMATS, choose_format
-from fff_cli.run.progress import say
+from fff_cli.run.progress import say_words
 from fff_cli.shell.completion import CommandArgument
 from fff_cli.shell.session import ShellSession
 from fff_cli.shell.text import Item, items_of
@@ -130,7 +130,7 @@ async def _describe(session: ShellSession, name: str) -> list[Item]:
         every = catalog.tables() if source is None else source.tables
         tables = [one for one in every if pattern is None or _matches(one, pattern)]
         if not tables:
-            say("no tables" + (f" like {name}" if name else ": name a spec with -s, or see `fff demo`"))
+            say_words("no tables" + (f" like {name}" if name else ": name a spec with -s, or see `fff demo`"))
         elif name:
             write_listing(listing(tables), chosen, session.pages())
         else:
@@ -147,7 +147,7 @@ def _matches(table: Table, pattern: str) -> bool:
 
 async def _timing(session: ShellSession, wanted: str) -> list[Item]:
     session.output.timing = _switch("\\timing", wanted, now=session.output.timing)
-    say(f"timing is {'on' if session.output.timing else 'off'}")
+    say_words(f"timing is {'on' if session.output.timing else 'off'}")
     return []
 
 
@@ -167,7 +167,7 @@ async def _output(session: ShellSession, argument: str) -> list[Item]:
     chosen = choose_format(asked, file, terminal=is_terminal(sys.stdout))
     check_report(session.arguments.report, file)
     session.output = replace(session.output, format=chosen, file=file, holds=False, cut=0)
-    say(f"results go to {'standard output' if file is None else file} as {chosen}")
+    say_words(f"results go to {'standard output' if file is None else file} as {chosen}")
     return []
 
 
@@ -215,7 +215,7 @@ async def _policy(session: ShellSession, name: str) -> list[Item]:
     if name:
         check_policy(name)
         session.arguments = replace(session.arguments, run=replace(session.arguments.run, policy=name))
-    say(f"the policy is {session.arguments.run.policy}, of {', '.join(POLICIES)}")
+    say_words(f"the policy is {session.arguments.run.policy}, of {', '.join(POLICIES)}")
     return []
 
 
@@ -236,7 +236,7 @@ async def _report(session: ShellSession, name: str) -> list[Item]:
         check_report(file, session.output.file)
         session.arguments = replace(session.arguments, report=file)
     report = session.arguments.report
-    say("no report is written" if report is None else f"each statement leaves its report in {report}")
+    say_words("no report is written" if report is None else f"each statement leaves its report in {report}")
     return []
 
 
@@ -247,7 +247,9 @@ async def _rows(session: ShellSession, wanted: str) -> list[Item]:
         except typer.BadParameter as error:
             raise UsageError(f"\\rows {wanted}: {error.message}") from None
     rows = session.arguments.rows_shown
-    say("tables show all rows" if rows == sys.maxsize else f"tables show the first {counted(rows, 'row')}")
+    say_words(
+        "tables show all rows" if rows == sys.maxsize else f"tables show the first {counted(rows, 'row')}"
+    )
     return []
 
 
@@ -255,7 +257,7 @@ async def _expanded(session: ShellSession, wanted: str) -> list[Item]:
     expanded = _switch("\\x", wanted, now=session.output.format == "line")
     usual = choose_format(None, session.output.file, terminal=is_terminal(sys.stdout))
     session.output = replace(session.output, format="line" if expanded else usual)
-    say(f"expanded display is {'on' if expanded else 'off'}")
+    say_words(f"expanded display is {'on' if expanded else 'off'}")
     return []
 
 
@@ -279,7 +281,7 @@ async def _typed(session: ShellSession, name: str) -> list[Item]:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {str(file)!r}: {error.strerror}") from error
-    say(f"{str(file)!r} holds what was typed; \\i runs it")
+    say_words(f"{str(file)!r} holds what was typed; \\i runs it")
     return []
 
 
@@ -290,7 +292,7 @@ async def _edit(session: ShellSession, _argument: str) -> list[Item]:
     editor = session.environ.get("VISUAL") or session.environ.get("EDITOR") or "vi"
     items = _edited(editor, before)
     if not items:
-        say("nothing was saved in the editor: nothing is run")
+        say_words("nothing was saved in the editor: nothing is run")
     session.typed += [item.text + ";" for item in items]
     return items
 
@@ -385,7 +387,7 @@ async def _set(session: ShellSession, argument: str) -> list[Item]:
 
 async def _reload(session: ShellSession, _argument: str) -> list[Item]:
     await session.reload()
-    say(f"read anew: {_count(session)}")
+    say_words(f"read anew: {_count(session)}")
     return []
 
 
@@ -393,7 +395,7 @@ async def _more_source(session: ShellSession, name: str) -> list[Item]:
     if not name:
         raise UsageError("\\source needs the name of a spec, or of a folder of them")
     await session.reload(Path(_path(name)))
-    say(f"added: {_count(session)}")
+    say_words(f"added: {_count(session)}")
     return []
 
 
@@ -404,7 +406,7 @@ def _count(session: ShellSession) -> str:
 
 async def _reset(session: ShellSession, _argument: str) -> list[Item]:
     session.federation.reset()
-    say("forgotten: the next statements ask the sources anew")
+    say_words("forgotten: the next statements ask the sources anew")
     return []
 
 

@@ -28,7 +28,8 @@ _COMMAND_OF = {
     "-p ": "\\p ",
     "redirect it, or name a file with -O": "name the file behind it",
     "name another file with --report": "\\report FILE names another",
-    "name one with -s, or write one: fff": "name another, or write one: fff",
+    "`fff source list` shows": "\\d shows",
+    "nothing reads it: -s": "nothing reads it: \\source",
 }
 
 

@@ -29,7 +29,13 @@ def seconds(text: str | float) -> float:
 )
 def watch(
     every: Annotated[
-        float, option("--every TIME", "From one run to the next: 30s, 5m, 1h, 1d.", parser=seconds)
+        float,
+        option(
+            "--every TIME",
+            "From one run to the next: 30s, 5m, 1h, 1d. (default: 5m)",
+            parser=seconds,
+            show_default=False,
+        ),
     ] = 300.0,
     key: Annotated[
         list[str] | None, option("--key COLUMN", "Tells rows apart, so that some have changed; repeatable.")

@@ -343,6 +343,8 @@ def _meant(tokens: Sequence[Token], at: int) -> str:
         close = difflib.get_close_matches(word, _WORDS, n=1, cutoff=0.7)
         if token.token_type is TokenType.VAR and close and word not in _WORDS:
             return f"did you mean {close[0]}?"
+    if stopped.text.upper() in ("SELECT", "WITH") and stopped.line > before.line:
+        return "does a ; belong before it, which ends a statement?"
     if stopped.text.isidentifier() and stopped.token_type is not TokenType.VAR:
         return f"{stopped.text} is a word of SQL: check what stands around it, or write `{stopped.text}` where it is a name"
     return "is a comma, an operator or a bracket missing before it, or one too many?"

@@ -68,5 +68,8 @@ class DemoServer:
         line = process.stdout.readline()
         reply = json.loads(line) if line else {"error": "they ended before saying where they listen"}
         if "error" in reply:
-            raise UsageError(f"the demo sources did not start: {reply['error']}")
+            raise UsageError(
+                f"the demo sources did not start: {reply['error']}",
+                hint="another --port, or 0 for a free one",
+            )
         return int(reply["port"])

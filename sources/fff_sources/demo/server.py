@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import random
 import sys
 from bisect import bisect_right
@@ -174,7 +175,10 @@ def main() -> None:
     try:
         asyncio.run(serve(sources, port=arguments.port))
     except OSError as error:
-        print(json.dumps({"error": f"cannot listen on port {arguments.port}: {error.strerror}"}), flush=True)
+        why = (
+            os.strerror(error.errno) if error.errno else str(error)
+        )  # asyncio's own words name the address again
+        print(json.dumps({"error": f"cannot listen on port {arguments.port}: {why}"}), flush=True)
         sys.exit(2)
 
 
