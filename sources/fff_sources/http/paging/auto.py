@@ -230,10 +230,11 @@ class AutoPaginator(Chained):
         if more.has_more is not None:
             return more.has_more[1]
         total = more.total or more.perhaps_total
-        if total is None:
+        if total is None or total.rows < min(self._unit.all_came):  # that of each page
             self._confirms = self._is_short and more.pages is None
             return self._confirms or (self._is_full and more.pages is None)
-        self._confirms = self._unit.may_be_all(total.rows) and self._unit.is_unsure(total.rows)
+        own = self._is_full and self._guessed is None and not conventions.is_certain_total(total.word)
+        self._confirms = self._unit.may_be_all(total.rows) and (own or self._unit.is_unsure(total.rows))
         return self._confirms or total.rows > self._unit.came(total.rows) or not total.exact
 
     def _ask(self, name: str, number: int) -> Ask:
