@@ -122,6 +122,37 @@ def test_a_size_without_a_page_makes_the_table_say_that_it_may_miss_rows() -> No
     assert found.report.may_miss_rows("books")
 
 
+@pytest.mark.parametrize(
+    ("parameter", "may_miss"),
+    [
+        ({"name": "title", "type": "string", "default": "open"}, True),
+        ({"name": "title", "type": "boolean", "default": False}, True),
+        ({"name": "title", "type": "string", "default": "all"}, False),
+        ({"name": "title", "type": "string"}, False),
+        ({"name": "sort", "type": "string", "default": "title"}, False),
+    ],
+)
+def test_a_parameter_by_whose_default_rows_are_left_out_makes_the_table_say_so(
+    parameter: dict[str, Any], may_miss: bool
+) -> None:
+    document = swagger("shop.example.org")
+    document["paths"]["/books"]["get"]["parameters"].append({**parameter, "in": "query"})
+    assert bool(read(document).report.may_miss_rows("books")) == may_miss
+
+
+def test_a_get_of_another_server_is_left_out_with_its_address() -> None:
+    schema = {"type": "array", "items": BOOK}
+    get = {"responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
+    files = {"get": get, "servers": [{"url": "https://files.example.org"}]}
+    document = {
+        "openapi": "3.0.0",
+        "servers": [{"url": "https://shop.example.org"}],
+        "paths": {"/books": {"get": get}, "/files": files},
+    }
+    reason = read(document).report.left_out["GET /files"]
+    assert reason == "it is asked at another server: https://files.example.org"
+
+
 def entry(url: str, value: Any, **headers: str) -> dict[str, Any]:
     sent = [{"name": name.replace("_", "-"), "value": text} for name, text in headers.items()]
     content = {"mimeType": "application/json", "text": json.dumps(value)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,10 @@ from fff_sources.http.paging.conventions import (
 )
 
 _LARGEST = 100  # records a page, where the document allows more or does not say
+_FROM_ZERO = re.compile(
+    r"\b(?:zero|0)[- ]?(?:based|indexed|origin)|\b(?:starts?|starting|begins?|beginning|first(?: page)? is)\b[^.\d]{0,30}\b(?:0|zero)\b",
+    re.IGNORECASE,
+)
 
 
 def paginator_of(
@@ -38,8 +43,7 @@ def paginator_of(
     pages = next((path for path, name, kind in beside if kind == "integer" and is_pages(name)), None)
     page = _named(query, PAGE_PARAMS)
     if page is not None:
-        schema = resolver.schema(query[page].get("schema"))
-        base = 0 if 0 in (schema.get("default"), schema.get("minimum")) else 1
+        base = 0 if _begins_at_zero(query[page], resolver.schema(query[page].get("schema"))) else 1
         totals = {"total_path": pages, "total_rows_path": rows}
         paginator = {"type": "page_number", "page_param": page, "base_page": base, **size}
         return paginator | {key: path for key, path in totals.items() if path is not None}
@@ -49,6 +53,13 @@ def paginator_of(
             {"total_path": rows} if rows is not None else {}
         )
     return None
+
+
+def _begins_at_zero(parameter: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+    told = [schema.get("default"), schema.get("minimum"), schema.get("example"), parameter.get("example")]
+    if any(isinstance(one, int) and not isinstance(one, bool) for one in told):
+        return 0 in told
+    return any(_FROM_ZERO.search(str(one.get("description"))) for one in (parameter, schema))
 
 
 def _beside(
