@@ -320,7 +320,13 @@ class _Asked:
         make = partial(self._request, ask, arriving)
         try:
             response = await exchange.pool.answer(make, exchange.policy, self.meter)
-            packed = None if response.status in planned.no_rows else access.endpoint.decode
+            bare = response.status in planned.no_rows
+            if bare and not (self._keys or self.meter.pages or planned.table.quals or access.variant):
+                self.meter.warn(
+                    f"{exchange.name}.{planned.table.name}: the scan was answered by HTTP {response.status} alone, "
+                    "which on_status takes for no rows: check the path"
+                )
+            packed = None if bare else access.endpoint.decode
             if packed is not None and response.body:
                 response = exchange.unpacked(response, packed, access, planned)
             if arriving is not None:
