@@ -394,4 +394,8 @@ def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) 
         return None
     if isinstance(access.words, MarkedWords):
         names[access.words.mark] = None
-    return None if access.is_projected and not columns else Members(list(names), bare=access.is_projected)
+    if access.is_projected and not columns:
+        return None
+    steps = [planned.paths[key].steps for key in access.keys if key in planned.paths]
+    keys = frozenset(step[0].name for step in steps if step)
+    return Members(list(names), bare=access.is_projected, keys=keys)

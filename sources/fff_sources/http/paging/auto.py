@@ -105,7 +105,8 @@ class AutoPaginator(Chained):
         self._confirms = False
         if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
-        following = self._by_link(answer, more) if self._guessed is None else None
+        ended = answer.is_empty and more.says_no  # some give a URL with every page
+        following = self._by_link(answer, more) if self._guessed is None and not ended else None
         if following is None:
             if self._guessed is not None:
                 self._check_understood(ask, answer, more)
