@@ -87,7 +87,7 @@ async def test_a_stranger_among_records(
     ids=str,
 )
 async def test_a_key_and_an_error_are_no_record_of_a_lookup(
-    serve: Serve, read: Read, columns: list[str], form: str, beside: dict[str, Any], is_record: bool
+    serve: Serve, read: Read, columns: list[str], form: str, *, beside: dict[str, Any], is_record: bool
 ) -> None:
     known = {**WHOLE, "id": "1"} if form == "careful" else WHOLE
     other = {"id": 2, **beside}

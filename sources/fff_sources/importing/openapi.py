@@ -81,7 +81,14 @@ def _tell(
         report.add(table.name, f"path {endpoint['path']}", "translated")
         paginator = endpoint.get("paginator")
         if paginator is not None:
-            report.add(table.name, "paging", "approximated", f"{paginator['type']}, from names of parameters")
+            # Of pages that begin elsewhere the first is not asked for, and a total of rows alone shows it.
+            unknown = paginator["type"] == "page_number" and not paginator.keys() & {
+                "base_page",
+                "total_rows_path",
+            }
+            note = f"{paginator['type']}, from names of parameters"
+            note += "; the document does not say whether pages begin at 0 or 1" if unknown else ""
+            report.add(table.name, "paging", "approximated", note, incomplete=unknown)
         elif SIZES & {name.lower() for name in asked.get(_unnamed(endpoint["path"]), ())}:
             note = "pages have a size, and no parameter that turns them is known"
             report.add(table.name, "paging", "dropped", note, incomplete=True)

@@ -20,9 +20,13 @@ from fff_sources.http.paging.conventions import (
 )
 
 _LARGEST = 100  # records a page, where the document allows more or does not say
-_FROM_ZERO = re.compile(
-    r"\b(?:zero|0)[- ]?(?:based|indexed|origin)|\b(?:starts?|starting|begins?|beginning|first(?: page)? is)\b[^.\d]{0,30}\b(?:0|zero)\b",
-    re.IGNORECASE,
+_FROM_ZERO, _FROM_ONE = (
+    re.compile(
+        rf"\b(?:{first})[- ]?(?:based|indexed|origin)"
+        rf"|\b(?:starts?|starting|begins?|beginning|defaults?|first(?: page)? is)\b[^.\d]{{0,30}}\b(?:{first})\b",
+        re.IGNORECASE,
+    )
+    for first in ("0|zero", "1|one")
 )
 
 
@@ -43,9 +47,10 @@ def paginator_of(
     pages = next((path for path, name, kind in beside if kind == "integer" and is_pages(name)), None)
     page = _named(query, PAGE_PARAMS)
     if page is not None:
-        base = 0 if _begins_at_zero(query[page], resolver.schema(query[page].get("schema"))) else 1
+        base = _first_page(query[page], resolver.schema(query[page].get("schema")))
         totals = {"total_path": pages, "total_rows_path": rows}
-        paginator = {"type": "page_number", "page_param": page, "base_page": base, **size}
+        known = {} if base is None else {"base_page": base}
+        paginator = {"type": "page_number", "page_param": page, **known, **size}
         return paginator | {key: path for key, path in totals.items() if path is not None}
     offset = _named(query, OFFSET_PARAMS)
     if offset is not None:
@@ -55,11 +60,14 @@ def paginator_of(
     return None
 
 
-def _begins_at_zero(parameter: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+def _first_page(parameter: Mapping[str, Any], schema: Mapping[str, Any]) -> int | None:
+    """The number of the first page, where the document tells it."""
     told = [schema.get("default"), schema.get("minimum"), schema.get("example"), parameter.get("example")]
-    if any(isinstance(one, int) and not isinstance(one, bool) for one in told):
-        return 0 in told
-    return any(_FROM_ZERO.search(str(one.get("description"))) for one in (parameter, schema))
+    for first in (0, 1):
+        if any(one == first and not isinstance(one, bool) for one in told):
+            return first
+    said = f"{parameter.get('description')} {schema.get('description')}"
+    return 0 if _FROM_ZERO.search(said) else 1 if _FROM_ONE.search(said) else None
 
 
 def _beside(
