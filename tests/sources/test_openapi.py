@@ -210,6 +210,48 @@ async def test_a_column_holds_all_that_the_document_lets_stand_there(
     assert source["tables"]["rows"]["columns"]["x"] == column
 
 
+@pytest.mark.parametrize(("lacking", "tables"), [("", ["rows"]), ("score", ["rows", "row"])])
+async def test_the_get_of_one_thing_is_a_lookup_of_the_list_where_it_tells_as_much(
+    tmp_path: Path, lacking: str, tables: list[str]
+) -> None:
+    document = listing(score={"type": "number"})
+    one = {"id": {"type": "integer"}, "score": {"type": "number"}, "more": {"type": "string"}}
+    schema = {"type": "object", "properties": {name: part for name, part in one.items() if name != lacking}}
+    get = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}]}
+    document["paths"]["/rows/{id}"] = {
+        "get": {**get, "responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
+    }
+    _, source = await drafted(json.dumps(document), tmp_path)
+    assert list(source["tables"]) == tables
+    assert ("lookups" in source["tables"]["rows"]) == (not lacking)
+
+
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        ("username", None),
+        ("userName", None),
+        ("userId", "id"),
+        ("user_id", "id"),
+        ("userid", "id"),
+        ("userCode", "code"),
+        ("name", "name"),
+    ],
+)
+async def test_a_path_asks_by_a_column_that_is_surely_the_same(
+    tmp_path: Path, place: str, column: str | None
+) -> None:
+    document = listing(name={"type": "string"}, code={"type": "string"})
+    rows = document["paths"].pop("/rows")
+    record = rows["get"]["responses"]["200"]["content"]["application/json"]["schema"]["items"]
+    get = {"parameters": [{"name": place, "in": "path", "required": True, "schema": {"type": "string"}}]}
+    one = {**get, "responses": {"200": {"content": {"application/json": {"schema": record}}}}}
+    document["paths"] = {"/users": rows, f"/users/{{{place}}}": {"get": one}}
+    _, source = await drafted(json.dumps(document), tmp_path)
+    lookups = source["tables"]["users"].get("lookups", [])
+    assert [lookup["keys"] for lookup in lookups] == ([] if column is None else [[column]])
+
+
 @pytest.mark.parametrize(
     ("parameter", "first"),
     [

@@ -384,8 +384,8 @@ def _single(
         column = _matching(table, place, operation.collection)
         held = {one.name for one in columns_of_schema(resolver, record)}
         required = [known for known in table.key_columns if known.get("require") == "required"]
-        # What a thing does not tell of itself would be NULL by this way, and the key by the other.
-        if column is not None and all(known["name"] in held for known in required):
+        # What a thing does not tell of itself would be NULL by this way alone.
+        if column is not None and held.issuperset(one.name for one in table.columns):
             endpoint = {"path": path.replace(f"{{{place}}}", f"{{{column}}}")}
             if selector != "$":
                 endpoint["data_selector"] = selector
@@ -428,10 +428,15 @@ def _record(resolver: Resolver, answer: dict[str, Any]) -> tuple[str, dict[str, 
 
 
 def _matching(table: TableDraft, place: str, collection: str) -> str | None:
-    """The column of a table that a path parameter asks by: of its name, or `id` for `thingId`."""
+    """The column of a table that a path parameter asks by: of its name, or `id` for `thingId`.
+
+    A `username` is no `name`, which people have in full.
+    """
     lowered = {column.name.lower(): column.name for column in table.columns}
     plain = identifier(place).lower()
     thing = singular(identifier(collection)).lower()
-    short = [plain.removeprefix(thing).strip("_")] if plain.startswith(thing) else []
+    rest = plain.removeprefix(thing)
+    apart = rest != plain and not identifier(place)[len(thing) :][:1].islower()
+    short = [rest.strip("_")] if apart and (thing, rest) != ("user", "name") else []
     last = ["id"] if plain.endswith("id") else []
     return next((lowered[one] for one in (plain, *short, *last) if one in lowered), None)
