@@ -37,6 +37,7 @@ from fff.web.types import TOO_SLOW, Arrivals, HostPolicy, NetworkRoute, Outgoing
 USER_AGENT = "fff/0.1 (federated SQL client)"
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
+_FIELD = 2**16  # bytes of one in a head: links to pages repeat a long URL several times
 _REPEATABLE = frozenset({"GET", "HEAD"})
 _ROOT = re.compile("[^:/?#]+://[^/?#]+")  # what a URL begins with
 _UNSENDABLE = re.compile("[\r\n\0]")
@@ -188,8 +189,9 @@ class Network:
             # What came before anything was asked answers nothing.
             if protocol is None or wire is None or wire.is_closing() or len(protocol):
                 raise aiohttp.ServerDisconnectedError
+            no_body = out.method == "HEAD"
             protocol.set_response_params(
-                skip_payload=out.method == "HEAD", read_until_eof=True, auto_decompress=False
+                skip_payload=no_body, read_until_eof=True, auto_decompress=False, max_field_size=_FIELD
             )
             wire.write(peer.written(out))
             attempt.moved(policy.read_timeout)

@@ -83,6 +83,20 @@ async def test_a_part_that_was_asked_for_and_a_status_that_is_declared(serve: Se
     assert await read(source(url, table=", on_status: [{status_code: 202, action: empty}]")).scan("t") == []
 
 
+@pytest.mark.parametrize("rows", [0, 3])
+async def test_a_scan_that_a_status_alone_answers_is_warned_of(serve: Serve, read: Read, rows: int) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        if rows and asked.query["page"] == "1":
+            return web.json_response({"items": ROWS[:rows]})
+        return web.Response(status=404)
+
+    pages = "data_selector: items, paginator: {type: page_number, page_size: 3}"
+    spec = source((await serve(handler)).url, pages, ", on_status: [{status_code: 404, action: empty}]")
+    reader = read(spec)
+    assert await reader.scan("t") == ROWS[:rows]
+    assert any("HTTP 404 alone" in warning for warning in reader.meter.warnings) == (rows == 0)
+
+
 @pytest.mark.parametrize(("ready_after", "asked"), [(2, 3), (99, 3)])
 async def test_an_answer_to_come_is_asked_for_again_as_told(
     serve: Serve, read: Read, ready_after: int, asked: int

@@ -173,6 +173,22 @@ async def test_a_parameter_that_is_not_understood_is_noticed(serve: Serve, read:
     assert len(served.asked) == 2
 
 
+async def test_an_empty_page_that_is_the_last_ends_whatever_url_it_has(serve: Serve, read: Read) -> None:
+    def body(asked: web.Request) -> dict[str, Any]:
+        start = int(asked.query.get("from", 0))
+        return {
+            "data": page(start),
+            "end_of_stream": start + 10 >= len(ROWS),
+            "next_page": f"/r?from={start + 10}",
+        }
+
+    served = await serve(handler(body))
+    reader = read(spec(served))
+    assert [row["id"] for row in await reader.scan("t")] == ALL
+    assert reader.truncated == []
+    assert len(served.asked) == 7
+
+
 async def test_new_cursors_without_rows_come_to_an_end(serve: Serve, read: Read) -> None:
     served = await serve(handler(lambda asked: {"data": [], "next_cursor": f"x{asked.query_string}"[:120]}))
     with pytest.raises(SourceError, match=r"empty pages in a row|a second time"):

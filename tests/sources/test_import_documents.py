@@ -122,6 +122,48 @@ def test_a_size_without_a_page_makes_the_table_say_that_it_may_miss_rows() -> No
     assert found.report.may_miss_rows("books")
 
 
+@pytest.mark.parametrize(
+    ("parameter", "may_miss"),
+    [
+        ({"name": "title", "type": "string", "default": "open"}, True),
+        ({"name": "title", "type": "boolean", "default": False}, True),
+        ({"name": "title", "type": "string", "default": "all"}, False),
+        ({"name": "title", "type": "string"}, False),
+        ({"name": "sort", "type": "string", "default": "title"}, False),
+    ],
+)
+def test_a_parameter_by_whose_default_rows_are_left_out_makes_the_table_say_so(
+    parameter: dict[str, Any], may_miss: bool
+) -> None:
+    document = swagger("shop.example.org")
+    document["paths"]["/books"]["get"]["parameters"].append({**parameter, "in": "query"})
+    assert bool(read(document).report.may_miss_rows("books")) == may_miss
+
+
+def test_pages_that_may_begin_at_0_make_the_table_say_that_it_may_miss_rows() -> None:
+    document = swagger("shop.example.org")
+    parameter = document["paths"]["/books"]["get"]["parameters"][0]
+    assert not read(document).report.may_miss_rows("books")
+    del parameter["default"]
+    assert read(document).report.may_miss_rows("books")
+    for pages, may_miss in (((2,), True), ((1, 2), False), ((0,), False)):
+        found = har(*(entry(f"https://shop.example.org/books?page={page}", ALL) for page in pages))
+        assert bool(found.report.may_miss_rows("GET books")) == may_miss
+
+
+def test_a_get_of_another_server_is_left_out_with_its_address() -> None:
+    schema = {"type": "array", "items": BOOK}
+    get = {"responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
+    files = {"get": get, "servers": [{"url": "https://files.example.org"}]}
+    document = {
+        "openapi": "3.0.0",
+        "servers": [{"url": "https://shop.example.org"}],
+        "paths": {"/books": {"get": get}, "/files": files},
+    }
+    reason = read(document).report.left_out["GET /files"]
+    assert reason == "it is asked at another server: https://files.example.org"
+
+
 def entry(url: str, value: Any, **headers: str) -> dict[str, Any]:
     sent = [{"name": name.replace("_", "-"), "value": text} for name, text in headers.items()]
     content = {"mimeType": "application/json", "text": json.dumps(value)}
@@ -139,7 +181,7 @@ async def test_a_har_file_is_drafted_from_its_answers_without_its_secrets(
     page = {"books": ALL[:2], "meta": {"pages": 3}}
     entries = [
         entry(
-            f"{url}/v1/books?page=2&sig={SECRET}", page, X_Key=SECRET, Cookie=f"sid={SECRET}", X_Mine=SECRET
+            f"{url}/v1/books?page=1&sig={SECRET}", page, X_Key=SECRET, Cookie=f"sid={SECRET}", X_Mine=SECRET
         ),
         entry(f"{url}/v1/books/4", ALL[3], X_Key=SECRET),
     ]

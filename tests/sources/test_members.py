@@ -70,6 +70,43 @@ async def test_a_stranger_among_records(
                 assert any("left out" in text for text in reader.meter.warnings)
 
 
+@pytest.mark.parametrize("columns", [["id", "name"], ["name"], ["id"], ["middle", "id"]], ids=str)
+@pytest.mark.parametrize("form", ["list", "careful", "apart"])
+@pytest.mark.parametrize(
+    ("beside", "is_record"),
+    [
+        ({"error": "not found"}, False),
+        ({"errors": [{"message": "quota"}]}, False),
+        ({"notfound": True}, False),
+        ({"found": False}, False),
+        ({"error": None}, True),
+        ({"found": True}, True),
+        ({}, True),
+        ({"name": None, "error": "it has none"}, True),
+    ],
+    ids=str,
+)
+async def test_a_key_and_an_error_are_no_record_of_a_lookup(
+    serve: Serve, read: Read, columns: list[str], form: str, *, beside: dict[str, Any], is_record: bool
+) -> None:
+    known = {**WHOLE, "id": "1"} if form == "careful" else WHOLE
+    other = {"id": 2, **beside}
+    batch = ", endpoint: {path: r}, lookups: [{keys: [id], batch: {size: 5}}]"
+    url = await served(serve, json.dumps([other] if form == "apart" else [known, other]))
+    spec = (
+        f"{{version: 1, sources: {{api: {{client: {{base_url: '{url}', retry: {{max_attempts: 1}}}}, "
+        f"tables: {{t: {{{COLUMNS}{batch}, on_bad_record: RULE}}}}}}}}}}"
+    )
+    keys = (2,) if form == "apart" else (1, 2)
+    for rule in ("fail", "skip"):
+        got = read(spec.replace("RULE", rule)).lookup("t", *keys, columns=columns)
+        if is_record or rule == "skip":
+            assert len(await got) == len(keys) - (not is_record)
+        else:
+            with pytest.raises(SourceError, match="has an error in their place beside the key"):
+                await got
+
+
 @pytest.mark.parametrize(
     ("body", "endpoint", "kind"),
     [

@@ -171,6 +171,131 @@ async def test_what_the_document_leaves_open_is_told(tmp_path: Path) -> None:
     assert "pet.yaml#/Pet" in told.value.render()
 
 
+def listing(*parameters: dict[str, Any], **properties: Any) -> dict[str, Any]:
+    """A document of one list."""
+    records = {
+        "type": "array",
+        "items": {"type": "object", "properties": {"id": {"type": "integer"}, **properties}},
+    }
+    operation = {
+        "parameters": parameters,
+        "responses": {"200": {"content": {"application/json": {"schema": records}}}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://example.org"}],
+        "paths": {"/rows": {"get": operation}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "column"),
+    [
+        ({"type": "number", "format": "float"}, "double"),
+        ({"type": ["integer", "number", "null"]}, "double"),
+        ({"type": ["integer", "string"]}, "string"),
+        ({"type": ["null", "integer"]}, "bigint"),
+        ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, "string"),
+        (
+            {"anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "string"}]},
+            "string",
+        ),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "bigint"),
+    ],
+)
+async def test_a_column_holds_all_that_the_document_lets_stand_there(
+    tmp_path: Path, schema: dict[str, Any], column: str
+) -> None:
+    _, source = await drafted(json.dumps(listing(x=schema)), tmp_path)
+    assert source["tables"]["rows"]["columns"]["x"] == column
+
+
+@pytest.mark.parametrize(("lacking", "tables"), [("", ["rows"]), ("score", ["rows", "row"])])
+async def test_the_get_of_one_thing_is_a_lookup_of_the_list_where_it_tells_as_much(
+    tmp_path: Path, lacking: str, tables: list[str]
+) -> None:
+    document = listing(score={"type": "number"})
+    one = {"id": {"type": "integer"}, "score": {"type": "number"}, "more": {"type": "string"}}
+    schema = {"type": "object", "properties": {name: part for name, part in one.items() if name != lacking}}
+    get = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}]}
+    document["paths"]["/rows/{id}"] = {
+        "get": {**get, "responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
+    }
+    _, source = await drafted(json.dumps(document), tmp_path)
+    assert list(source["tables"]) == tables
+    assert ("lookups" in source["tables"]["rows"]) == (not lacking)
+
+
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        ("username", None),
+        ("userName", None),
+        ("userId", "id"),
+        ("user_id", "id"),
+        ("userid", "id"),
+        ("userCode", "code"),
+        ("name", "name"),
+    ],
+)
+async def test_a_path_asks_by_a_column_that_is_surely_the_same(
+    tmp_path: Path, place: str, column: str | None
+) -> None:
+    document = listing(name={"type": "string"}, code={"type": "string"})
+    rows = document["paths"].pop("/rows")
+    record = rows["get"]["responses"]["200"]["content"]["application/json"]["schema"]["items"]
+    get = {"parameters": [{"name": place, "in": "path", "required": True, "schema": {"type": "string"}}]}
+    one = {**get, "responses": {"200": {"content": {"application/json": {"schema": record}}}}}
+    document["paths"] = {"/users": rows, f"/users/{{{place}}}": {"get": one}}
+    _, source = await drafted(json.dumps(document), tmp_path)
+    lookups = source["tables"]["users"].get("lookups", [])
+    assert [lookup["keys"] for lookup in lookups] == ([] if column is None else [[column]])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "first"),
+    [
+        ({}, None),
+        ({"description": "The page to return, at most 10"}, None),
+        ({"schema": {"type": "integer", "default": 2}}, None),
+        ({"description": "Zero-based page index (0..N)"}, 0),
+        ({"description": "The page to return. Starts at 0."}, 0),
+        ({"description": "Page, starting from 1; at most 10"}, 1),
+        ({"description": "0-based", "schema": {"type": "integer", "minimum": 1}}, 1),
+        ({"example": 0}, 0),
+    ],
+)
+async def test_pages_begin_where_the_document_says(
+    tmp_path: Path, parameter: dict[str, Any], first: int
+) -> None:
+    page = {"name": "page", "in": "query", "schema": {"type": "integer"}} | parameter
+    _, source = await drafted(json.dumps(listing(page)), tmp_path)
+    assert source["tables"]["rows"]["scan"]["endpoint"]["paginator"].get("base_page") == first
+
+
+async def test_a_header_that_must_be_sent_is_written_where_its_value_is_known(tmp_path: Path) -> None:
+    known = {"name": "X-Version", "in": "header", "required": True, "schema": {"enum": ["2022-06-28"]}}
+    open_ = {"name": "X-Tenant", "in": "header", "required": True, "schema": {"type": "string"}}
+    draft, source = await drafted(json.dumps(listing(known, open_)), tmp_path)
+    assert source["tables"]["rows"]["scan"]["endpoint"]["headers"] == {"X-Version": "2022-06-28"}
+    assert "rows: the header X-Tenant must be sent: write it under headers" in draft.unsure
+
+
+async def test_what_is_asked_at_another_server_is_no_table_of_this_one(tmp_path: Path) -> None:
+    document = listing()
+    document["paths"]["/files"] = {
+        **document["paths"]["/rows"],
+        "servers": [{"url": "https://files.example.org"}],
+    }
+    document["paths"]["/here"] = {**document["paths"]["/rows"], "servers": [{"url": "https://example.org"}]}
+    _, source = await drafted(json.dumps(document), tmp_path)
+    assert list(source["tables"]) == ["rows", "here"]
+    del document["servers"]  # then it is the first that is named
+    _, source = await drafted(json.dumps(document), tmp_path)
+    assert source["client"]["base_url"] == "https://files.example.org"
+    assert list(source["tables"]) == ["rows", "files"]
+
+
 async def test_what_a_request_needs_becomes_required_keys(tmp_path: Path) -> None:
     _, source = await drafted(LIBRARY, tmp_path, name="lib")
     loans, search, reader = (source["tables"][name] for name in ("loans", "search", "reader"))

@@ -270,6 +270,34 @@ async def test_a_total_beyond_all_numbers_is_told_as_that(serve: Serve, read: Re
         await read(source(url, f"t: {{{COLUMNS}, scan: {{endpoint: {endpoint}}}}}")).scan("t")
 
 
+@pytest.mark.parametrize("nowhere", [None, "", " ", 0, "0", -1, "-1", "null", "None", False, "false"])
+async def test_a_cursor_that_says_nowhere_is_the_end(serve: Serve, read: Read, nowhere: object) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query.get("cursor", 0))
+        following = start + 2 if start + 2 < len(ROWS) else nowhere
+        return web.json_response({"items": ROWS[start : start + 2], "next": following})
+
+    server = await serve(handler)
+    paginator = "{type: cursor, cursor_path: next}"
+    table = f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r, data_selector: items, paginator: {paginator}}}}}}}"
+    assert ids(await read(source(server.url, table)).scan("t")) == [row["id"] for row in ROWS]
+    assert len(server.asked) == -(-len(ROWS) // 2)
+
+
+@pytest.mark.parametrize("total", [1230, "1230", "1,230", " 1230 ", "1230.0", 1230.0, "1,230+", "1000+"])
+async def test_a_total_may_be_written_for_people(serve: Serve, read: Read, total: object) -> None:
+    async def handler(asked: web.Request) -> web.Response:
+        start = int(asked.query["offset"])
+        items = [{"id": n, "zip": "1"} for n in range(start, min(start + 500, 1230))]
+        return web.json_response({"items": items, "total": total})
+
+    paginator = "{type: offset, page_size: 500, total_path: total}"
+    table = f"t: {{{COLUMNS}, scan: {{endpoint: {{path: r, data_selector: items, paginator: {paginator}}}}}}}"
+    reader = read(source((await serve(handler)).url, table))
+    assert ids(await reader.scan("t")) == list(range(1230))
+    assert reader.truncated == []
+
+
 async def test_cursors(serve: Serve, read: Read) -> None:
     async def handler(asked: web.Request) -> web.Response:
         start = 0 if asked.query["after"] == "*" else int(asked.query["after"])

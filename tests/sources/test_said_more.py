@@ -243,3 +243,44 @@ async def test_a_state_of_a_part_is_heard(serve: Serve, read: Read, state: str) 
     reader = reader_of(read, served, "type: single_page")
     assert await reader.scan("t") == rows(0, 10)
     assert reader.truncated == [f"the answer says status: {state}"]
+
+
+OWN_NUMBERS = {
+    "offset": f"paginator: {{{OFFSETS}, total_path: count}}",
+    "page_number": f"paginator: {{{PAGE_NUMBERS}, total_rows_path: count}}",
+    "auto": "paginator: auto",
+}
+
+
+@pytest.mark.parametrize("length", [57, 60, 10, 7])
+@pytest.mark.parametrize("paginator", OWN_NUMBERS)
+async def test_a_number_of_the_page_alone_does_not_end_one_that_is_full(
+    serve: Serve, read: Read, paginator: str, length: int
+) -> None:
+    def body(start: int) -> object:
+        page = rows(start, min(start + 10, length))
+        return {"data": page, "count": len(page), "limit": 10, "offset": start}
+
+    served = await serve(by_page(body))
+    reader = read(SPEC.format(url=served.url, more=OWN_NUMBERS[paginator]))
+    assert await reader.scan("t") == rows(0, length)
+    assert reader.truncated == []
+
+
+@pytest.mark.parametrize("name", ["count", "total_count"])
+@pytest.mark.parametrize("behind", [404, 400, "nothing", "the last again"])
+@pytest.mark.parametrize("paginator", OWN_NUMBERS)
+async def test_a_number_of_all_records_that_fill_one_page_is_believed(
+    serve: Serve, read: Read, paginator: str, behind: object, name: str
+) -> None:
+    def body(start: int) -> object:
+        if start and isinstance(behind, int):
+            return behind
+        data = rows(0, 10) if not start or behind == "the last again" else []
+        return {"data": data, name: 10, "limit": 10, "offset": start}
+
+    served = await serve(by_page(body))
+    reader = read(SPEC.format(url=served.url, more=OWN_NUMBERS[paginator].replace(": count", f": {name}")))
+    assert await reader.scan("t") == rows(0, 10)
+    assert reader.truncated == []
+    assert len(served.asked) == 1 + (name == "count")

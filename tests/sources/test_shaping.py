@@ -128,6 +128,7 @@ SHAPES = [
         [(None, 1), (7, 2)],
     ),
     ("a: int", "format: csv, decode: zip", zipped(("one.csv", b"a\n1\n2\n")), [(1,), (2,)]),
+    ("a: int", "format: csv, decode: zip", zipped(("d/", b""), ("d/a.csv", b"a\n1\n"), ("__MACOSX/d/._a.csv", b"x")), [(1,)]),
     ("a: int", "format: ndjson, decode: [base64, gzip]", in64(gzip.compress(b'{"a": 1}\n{"a": 2}\n', mtime=0)), [(1,), (2,)]),
     (
         "a: int",
@@ -200,6 +201,7 @@ async def test_pages_are_counted_by_what_the_source_counts(serve: Serve, read: R
         ("a: int", "decode: zip", b"PK-nothing", "it is no zip"),
         *(("a: int", "decode: zip", damaged(how), "it is no zip") for how in (8, 12, 14)),
         ("a: int", "format: csv, decode: zip", zipped(("a", b"a\n1\n"), ("b", b"a\n2\n")), "holds 2 files"),
+        ("a: int", "format: csv", zipped(("a", b"a\n1\n")), "it is a zip file"),
         ("a: int", "decode: gzip", b"\x1f\x8bnothing", "damaged"),
         ("a: int", "decode: gzip", gzip.compress(b"[]", mtime=0)[:-4], "ends too early"),
         ("a: int", "decode: {path: x, steps: [json]}", '{"x": 5}', "'x' is no text"),

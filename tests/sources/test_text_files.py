@@ -97,6 +97,38 @@ def test_what_is_no_encoding_of_text_is_none_of_an_answer(charset: str) -> None:
     assert charset_of({"content-type": f"text/csv; charset={charset}"}) is None
 
 
+_SAID = {
+    "csv": "id,word\n1,Zoë €\n",
+    "ndjson": '{"id": 1, "word": "Zoë €"}\n',
+    "json": '[{"id": 1, "word": "Zoë €"}]',
+    "xml": '<?xml version="1.0" encoding="OWN"?><r><i><id>1</id><word>Zoë €</word></i></r>',
+    "html_table": '<meta charset="OWN"><table><tr><th>id<th>word<tr><td>1<td>Zoë €</table>',
+}
+
+
+@pytest.mark.parametrize("claimed", ["ISO-8859-1", "latin1", "windows-1252", "iso-8859-15", "own", None])
+@pytest.mark.parametrize("written", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("form", _SAID)
+async def test_an_encoding_that_servers_name_by_default_is_believed_where_the_text_is_in_it(
+    serve: Serve, read: Read, form: str, written: str, claimed: str | None
+) -> None:
+    own = "ISO-8859-1" if claimed == "own" else "UTF-8"
+    body = _SAID[form].replace("OWN", own).encode(written)
+    said = f"; charset={claimed}" if claimed not in (None, "own") else ""
+    url = await site(serve, {"r": body}, f"text/plain{said}")
+    places = {"xml": ", data_selector: r.i", "html_table": ", data_selector: '[0]'"}
+    reader = read(
+        f"{{version: 1, sources: {{s: {{client: {{base_url: '{url}'}}, tables: {{t: {{columns: {{id: int, word: string}}, "
+        f"scan: {{endpoint: {{path: r, format: {form}{places.get(form, '')}}}}}}}}}}}}}}}"
+    )
+    if written == "cp1252" and not said and (claimed is None or form not in places):
+        with pytest.raises(SourceError):
+            await reader.scan("t")
+        return
+    euro = "\x80" if written == "cp1252" and claimed == "iso-8859-15" else "€"
+    assert await reader.scan("t") == [{"id": 1, "word": f"Zoë {euro}"}]
+
+
 async def test_a_text_cut_in_the_encoding_that_it_says_is_told_as_that(tmp_path: Path) -> None:
     write(tmp_path, {"a.csv": "a,b\n1,x\n".encode("utf-16")[:-1]})
     with pytest.raises(SourceError, match="it is not in UTF-16"):

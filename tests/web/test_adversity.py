@@ -105,6 +105,16 @@ async def test_an_answer_that_nobody_asked_for_answers_nothing(client: WebClient
         await client.close()
 
 
+async def test_a_head_may_have_links_that_repeat_a_long_url(serve: Serve, client: WebClient) -> None:
+    link = ", ".join(f'<https://example.org/t?ids={"1,2," * 1500}&page={n}>; rel="{n}"' for n in range(4))
+
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text="x", headers={"Link": link})
+
+    response = await client.request(Request((await serve(handler)).url), meter=AccessMeter())
+    assert response.headers["link"] == link
+
+
 async def test_a_broken_error_body_does_not_hide_the_status(serve: Serve, client: WebClient) -> None:
     answers = iter([503, 200])
 

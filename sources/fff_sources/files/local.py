@@ -25,7 +25,7 @@ from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
 from fff_sources.http.paging.paginators import Ask
 from fff_sources.http.response.streaming import Arriving, unpacked
 from fff_sources.http.response.text.csv_text import marked_encoding
-from fff_sources.http.shaping import NO_ZIP
+from fff_sources.http.shaping import NO_ZIP, packed_files
 
 T = TypeVar("T")
 
@@ -238,8 +238,7 @@ class LocalFiles:
             raise self._error(f"{path}: cannot be unpacked: {error}", "is the file whole?") from error
 
     def _unzipped(self, archive: zipfile.ZipFile) -> IO[bytes]:
-        # What Macs put beside the files is none of them.
-        names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX/" not in name]
+        names = packed_files(archive)
         if len(names) != 1:
             message = f"{archive.filename or STDIN}: a zip file with {len(names)} files in it"
             raise self._error(

@@ -23,6 +23,7 @@ from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
+_ZIP = b"PK\x03\x04"
 #: Formats as answers call them.
 _NAMED = {
     **dict.fromkeys(("text/csv", "application/csv", "text/tab-separated-values"), "csv"),
@@ -137,6 +138,8 @@ def diagnosis(
         )
     if body.startswith(GZIP):
         return "it is compressed, and does not say so", "declare it in the endpoint: decode: gzip"
+    if body.startswith(_ZIP) and form != "parquet":
+        return "it is a zip file", "declare it in the endpoint, of a source of `type: rest`: decode: zip"
     named = marked_encoding(body) or "utf-8"
     if form in ("json", "ndjson", "csv") and encoding is None and not _is_in(body, named):
         return (

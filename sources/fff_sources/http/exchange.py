@@ -320,7 +320,13 @@ class _Asked:
         make = partial(self._request, ask, arriving)
         try:
             response = await exchange.pool.answer(make, exchange.policy, self.meter)
-            packed = None if response.status in planned.no_rows else access.endpoint.decode
+            bare = response.status in planned.no_rows
+            if bare and not (self._keys or self.meter.pages or planned.table.quals or access.variant):
+                self.meter.warn(
+                    f"{exchange.name}.{planned.table.name}: the scan was answered by HTTP {response.status} alone, "
+                    "which on_status takes for no rows: check the path"
+                )
+            packed = None if bare else access.endpoint.decode
             if packed is not None and response.body:
                 response = exchange.unpacked(response, packed, access, planned)
             if arriving is not None:
@@ -388,4 +394,8 @@ def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) 
         return None
     if isinstance(access.words, MarkedWords):
         names[access.words.mark] = None
-    return None if access.is_projected and not columns else Members(list(names), bare=access.is_projected)
+    if access.is_projected and not columns:
+        return None
+    steps = [planned.paths[key].steps for key in access.keys if key in planned.paths]
+    keys = frozenset(step[0].name for step in steps if step)
+    return Members(list(names), bare=access.is_projected, keys=keys)

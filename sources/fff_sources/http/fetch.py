@@ -74,7 +74,9 @@ class Reading(Struct, dict=True):
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
     _around = cached_property(lambda self: self._where.around if self.endpoint.format in WORDED else None)
     _totals = cached_property(lambda _: consistency.Totals())
-    _ending = cached_property(lambda self: ReadingEnd(self.endpoint, self._totals))
+    _ending = cached_property(
+        lambda self: ReadingEnd(self.endpoint, self._totals, tells=bool(self.key) or not self.projected)
+    )
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
         """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
@@ -133,7 +135,7 @@ class Reading(Struct, dict=True):
                     response = await unless_absent(ahead.answer, ends=ask.confirms or ask.may_lack)
                 ahead = None
                 if response is None:
-                    for page in self._owed():
+                    for page in self._lacking(self._ending.owed):
                         yield page
                     break
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
@@ -225,9 +227,8 @@ class Reading(Struct, dict=True):
                         yield page
             if spent is not None:
                 raise spent
-            if waiting.stopped is not None:
-                for page in self._lacking(waiting.stopped):
-                    yield page
+            for page in self._lacking(waiting.stopped):
+                yield page
         finally:
             await cancel(running)
 
@@ -252,7 +253,7 @@ class Reading(Struct, dict=True):
             self._came = self._came.plus(Counts(*(-count for count in answer.counts)))
             self._moved.forget(pages)
             self._pages -= again  # it counts for nothing, as it is asked for to see what has places
-            return [] if instead is not None else self._owed(), instead, None
+            return [] if instead is not None else self._lacking(self._ending.owed), instead, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
             self.meter.variant_came(self.variant, mark, name, self.fill)
@@ -261,8 +262,10 @@ class Reading(Struct, dict=True):
         alone = window > 1 and (self._pages == 1 or ask.before is not None)
         try:
             following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
-            so_far = self._came, self._pages
+            so_far, ended = (self._came, self._pages), following is None
             following = self._ending.following(paginator, ask, answer, following, so_far, cut=self._cut)
+            if ended and following is not None and self._pages == 1:
+                self._check(paginator, ask, answer, pages)  # what comes may be this one again
             truncated = self._ending.lacks(answer, so_far) if following is None else None
         except CutShortError as error:
             truncated = str(error)
@@ -274,15 +277,11 @@ class Reading(Struct, dict=True):
             truncated = owed or self._cut
         if self.order is not None:
             pages = [replace(page, order=self.order) for page in pages]
-        if truncated is not None:
-            pages += self._lacking(truncated)
-        return pages, following, rest
+        return [*pages, *self._lacking(truncated)], following, rest
 
-    def _owed(self) -> list[Page]:
-        """What a page said of more that should be the last, where the source has none behind it."""
-        return [] if self._ending.owed is None else self._lacking(self._ending.owed)
-
-    def _lacking(self, reason: str) -> list[Page]:
+    def _lacking(self, reason: str | None) -> list[Page]:
+        if reason is None:
+            return []
         self._truncated = True
         return [Page(self.body.empty(), reason)]
 

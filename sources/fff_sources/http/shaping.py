@@ -205,10 +205,15 @@ def _unbase64(data: bytes, _policy: HostPolicy) -> bytes:
         raise PackedError("it is no base64") from None
 
 
+def packed_files(archive: zipfile.ZipFile) -> list[str]:
+    """The files in an archive, but for what Macs put beside them."""
+    return [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX/" not in name]
+
+
 def _unzip(data: bytes, policy: HostPolicy) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = [one for one in archive.namelist() if not one.endswith("/")]
+            names = packed_files(archive)
             if len(names) != 1:
                 raise PackedError(f"the zip holds {len(names)} files, not one")
             with archive.open(names[0]) as file:

@@ -238,10 +238,11 @@ def _params(
             request_line, "query", "approximated", f"the table is what is sent for {', '.join(params)}"
         )
     if turning is not None and turning.lower() in _PAGES:
-        # Where numbers begin is not known: from 0 on none is left out, and one that comes twice is an error.
-        first = 0 if any(one.params.get(turning) == "0" for one in several) else 1
+        seen = {one.params.get(turning) for one in several}
+        first, unknown = 0 if "0" in seen else 1, seen.isdisjoint(("0", "1"))
         paginator = {"type": "page_number", "page_param": turning, "base_page": first}
         note = f"pages by {turning}, from {first} to an empty one"
+        note += ", though it is not known whether they begin at 0" if unknown else ""
         if size is not None and sent[size].isdecimal() and int(sent[size]):
             paginator |= {"page_size": int(sent[size]), "page_size_param": size}
             note += f", of {sent[size]} as {size} says"
@@ -250,7 +251,7 @@ def _params(
                 request_line, f"query {size}", "dropped", "no size that is known: pages are the source's own"
             )
         endpoint["paginator"] = paginator
-        report.add(request_line, "paging", "approximated", note)
+        report.add(request_line, "paging", "approximated", note, incomplete=unknown)
     elif turned := [name for name in (turning, size) if name is not None]:
         note = f"{' and '.join(turned)} turned pages: they are followed where answers say how they go on"
         report.add(request_line, "paging", "approximated", note, incomplete=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fff.errors import UsageError
-from fff_sources.authoring.draft import SpecDraft, TableDraft
-from fff_sources.authoring.openapi.document import draft_of_document
+from fff_sources.authoring.draft import SpecDraft, TableDraft, identifier
+from fff_sources.authoring.openapi.document import draft_of_document, other_server
 from fff_sources.authoring.openapi.schema import Resolver
 from fff_sources.http.paging.conventions import SIZES
 from fff_sources.importing.fidelity import FidelityReport
@@ -30,7 +30,7 @@ def drafts_of_openapi(
         elif not str(document.get("openapi", "")).startswith("3"):
             raise UsageError("only OpenAPI 3 and Swagger 2 are read")
         draft = draft_of_document(document, base, name=name)
-        sized = {path for path, names in _queries(document) if names & SIZES}
+        asked = dict(_queries(document))
     except (AttributeError, TypeError, KeyError, ValueError, RecursionError) as error:
         # A document that is not built as the standard says; which part it is, its own tools tell best.
         raise UsageError(
@@ -43,7 +43,7 @@ def drafts_of_openapi(
         if variable not in report.variables:
             report.variables.append(variable)
     for table in draft.tables:
-        _tell(table, draft, report, sized)
+        _tell(table, draft, report, asked)
     endpoints = [
         one for table in draft.tables for one in (table.scan, *(two.endpoint for two in table.lookups))
     ]
@@ -51,7 +51,9 @@ def drafts_of_openapi(
     for path, item in paths.items():
         if isinstance(item, Mapping):
             if isinstance(item.get("get"), Mapping) and _unnamed(str(path).lstrip("/")) not in written:
-                why = "the document calls it deprecated" if item["get"].get("deprecated") else _NO_TABLE
+                other = other_server(document, Resolver(document), item)
+                why = _NO_TABLE if other is None else f"it is asked at another server: {other}"
+                why = "the document calls it deprecated" if item["get"].get("deprecated") else why
                 report.leave_out(f"GET {path}", why)
             for method in _METHODS:
                 if method in item:
@@ -62,7 +64,14 @@ def drafts_of_openapi(
 _NO_TABLE = "no JSON of known members is described as its answer, or it must be given more than a table can be asked by"
 
 
-def _tell(table: TableDraft, draft: SpecDraft, report: FidelityReport, sized: set[str]) -> None:
+#: Parameters whose defaults leave no rows out, whatever columns are called.
+_NO_FILTERS = frozenset({"sort", "order", "direction", "format", "fields"})
+_EVERYTHING = ("", "all", "any", "*", "none")
+
+
+def _tell(
+    table: TableDraft, draft: SpecDraft, report: FidelityReport, asked: Mapping[str, Mapping[str, Any]]
+) -> None:
     report.written[table.name] = f"{draft.name}.{table.name}"
     for column in table.columns:
         outcome = "approximated" if column.note else "translated"
@@ -72,19 +81,36 @@ def _tell(table: TableDraft, draft: SpecDraft, report: FidelityReport, sized: se
         report.add(table.name, f"path {endpoint['path']}", "translated")
         paginator = endpoint.get("paginator")
         if paginator is not None:
-            report.add(table.name, "paging", "approximated", f"{paginator['type']}, from names of parameters")
-        elif _unnamed(endpoint["path"]) in sized:
+            # Of pages that begin elsewhere the first is not asked for, and a total of rows alone shows it.
+            unknown = paginator["type"] == "page_number" and not paginator.keys() & {
+                "base_page",
+                "total_rows_path",
+            }
+            note = f"{paginator['type']}, from names of parameters"
+            note += "; the document does not say whether pages begin at 0 or 1" if unknown else ""
+            report.add(table.name, "paging", "approximated", note, incomplete=unknown)
+        elif SIZES & {name.lower() for name in asked.get(_unnamed(endpoint["path"]), ())}:
             note = "pages have a size, and no parameter that turns them is known"
             report.add(table.name, "paging", "dropped", note, incomplete=True)
+        columns = {column.name.lower() for column in table.columns}
+        for name, default in asked.get(_unnamed(endpoint["path"]), {}).items():
+            plain = identifier(name).lower()
+            if plain in columns - _NO_FILTERS and str(default).lower() not in _EVERYTHING:
+                note = f"where it is not sent the source takes {default!r}: other rows come only where they are asked for"
+                report.add(table.name, f"query {name}", "approximated", note, incomplete=True)
 
 
-def _queries(document: Mapping[str, Any]) -> Iterator[tuple[str, set[str]]]:
-    """The query parameters of every GET, by path."""
+def _queries(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The query parameters of every GET and their defaults, by path."""
     resolver = Resolver(document)
     for path, written in document["paths"].items():
         item = resolver.follow(written)
         both = [*(item.get("parameters") or ()), *(resolver.follow(item.get("get")).get("parameters") or ())]
-        yield _unnamed(str(path).lstrip("/")), {str(resolver.follow(one).get("name")).lower() for one in both}
+        parameters = [one for one in map(resolver.follow, both) if one.get("in") == "query"]
+        yield (
+            _unnamed(str(path).lstrip("/")),
+            {str(one.get("name")): resolver.schema(one.get("schema")).get("default") for one in parameters},
+        )
 
 
 def _unnamed(path: str) -> str:

@@ -33,6 +33,7 @@ from fff_sources.http.templates import escaped
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _ELSEWHERE = "https://api.example.org"
+_NO_PARAMETERS = ("accept", "content-type", "authorization")  # which OpenAPI has elsewhere
 _PLAIN = ("string", "integer", "number", "boolean", "")
 
 
@@ -153,7 +154,7 @@ def _source(
     document: Mapping[str, Any], resolver: Resolver, base: str, url: str | None, name: str | None
 ) -> SpecDraft:
     unsure: list[str] = []
-    server = resolver.follow(next(iter(document.get("servers") or ()), {}))
+    server = resolver.follow(next(iter(_servers(document, resolver)), {}))
     address = str(url or server.get("url") or "/")
     variables = server.get("variables") or {}
     for place in dict.fromkeys(re.findall(r"{([^{}]+)}", address)):
@@ -178,6 +179,25 @@ def _source(
             for name, value in params.items()
         }
     return draft
+
+
+def _servers(document: Mapping[str, Any], resolver: Resolver) -> list[Any]:
+    """Those of the document; where it has none, those of the first path that has."""
+    items = (resolver.follow(one) for one in document["paths"].values())
+    own = (
+        servers
+        for item in items
+        for servers in (item.get("servers"), resolver.follow(item.get("get")).get("servers"))
+    )
+    return document.get("servers") or next(filter(None, own), [])
+
+
+def other_server(document: Mapping[str, Any], resolver: Resolver, item: Mapping[str, Any]) -> str | None:
+    """The server that a path's GET is asked at, where it is none of the document's."""
+    own = resolver.follow(item.get("get")).get("servers") or item.get("servers") or ()
+    urls = [str(resolver.follow(one).get("url")) for one in own]
+    known = {str(resolver.follow(one).get("url")) for one in _servers(document, resolver)}
+    return urls[0] if urls and known.isdisjoint(urls) else None
 
 
 def _without_extras(address: str) -> tuple[str, bool, dict[str, str]]:
@@ -235,7 +255,7 @@ def _operations(document: Mapping[str, Any], resolver: Resolver) -> Iterator[_Op
     for path, written in document["paths"].items():
         item = resolver.follow(written)
         operation = resolver.follow(item.get("get"))
-        if not operation or operation.get("deprecated"):
+        if not operation or operation.get("deprecated") or other_server(document, resolver, item):
             continue
         parameters: dict[tuple[str, str], dict[str, Any]] = {}
         for one in [*(item.get("parameters") or ()), *(operation.get("parameters") or ())]:
@@ -261,6 +281,7 @@ def _table(draft: SpecDraft, resolver: Resolver, operation: _Operation) -> None:
     table = TableDraft(unique(plain, taken), columns_of_schema(resolver, record), operation.summary)
     endpoint: dict[str, Any] = {"path": operation.path.lstrip("/")}
     keys = _keys(table, resolver, operation, endpoint)
+    _headers(draft, resolver, operation, endpoint)
     if selector != "$":
         endpoint["data_selector"] = selector
     paginator = paginator_of(dict(operation.query()), operation.answer, resolver)
@@ -307,6 +328,24 @@ def _keys(
     return keys
 
 
+def _headers(draft: SpecDraft, resolver: Resolver, operation: _Operation, endpoint: dict[str, Any]) -> None:
+    """What must stand in the header of every request, where the document says what."""
+    for (where, name), parameter in operation.parameters.items():
+        if (
+            where != "header"
+            or not parameter.get("required")
+            or name.lower() in _NO_PARAMETERS
+            or is_secret(name)
+        ):
+            continue
+        schema = resolver.schema(parameter.get("schema"))
+        values = [schema["default"]] if "default" in schema else schema.get("enum") or []
+        if len(values) == 1:
+            endpoint.setdefault("headers", {})[name] = escaped(str(values[0]))
+        else:
+            draft.unsure.append(f"{endpoint['path']}: the header {name} must be sent: write it under headers")
+
+
 def _key_column(
     table: TableDraft, resolver: Resolver, name: str, parameter: Mapping[str, Any], *, own: bool
 ) -> str:
@@ -345,8 +384,8 @@ def _single(
         column = _matching(table, place, operation.collection)
         held = {one.name for one in columns_of_schema(resolver, record)}
         required = [known for known in table.key_columns if known.get("require") == "required"]
-        # What a thing does not tell of itself would be NULL by this way, and the key by the other.
-        if column is not None and all(known["name"] in held for known in required):
+        # What a thing does not tell of itself would be NULL by this way alone.
+        if column is not None and held.issuperset(one.name for one in table.columns):
             endpoint = {"path": path.replace(f"{{{place}}}", f"{{{column}}}")}
             if selector != "$":
                 endpoint["data_selector"] = selector
@@ -389,10 +428,15 @@ def _record(resolver: Resolver, answer: dict[str, Any]) -> tuple[str, dict[str, 
 
 
 def _matching(table: TableDraft, place: str, collection: str) -> str | None:
-    """The column of a table that a path parameter asks by: of its name, or `id` for `thingId`."""
+    """The column of a table that a path parameter asks by: of its name, or `id` for `thingId`.
+
+    A `username` is no `name`, which people have in full.
+    """
     lowered = {column.name.lower(): column.name for column in table.columns}
     plain = identifier(place).lower()
     thing = singular(identifier(collection)).lower()
-    short = [plain.removeprefix(thing).strip("_")] if plain.startswith(thing) else []
+    rest = plain.removeprefix(thing)
+    apart = rest != plain and not identifier(place)[len(thing) :][:1].islower()
+    short = [rest.strip("_")] if apart and (thing, rest) != ("user", "name") else []
     last = ["id"] if plain.endswith("id") else []
     return next((lowered[one] for one in (plain, *short, *last) if one in lowered), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,14 @@ from fff_sources.http.paging.conventions import (
 )
 
 _LARGEST = 100  # records a page, where the document allows more or does not say
+_FROM_ZERO, _FROM_ONE = (
+    re.compile(
+        rf"\b(?:{first})[- ]?(?:based|indexed|origin)"
+        rf"|\b(?:starts?|starting|begins?|beginning|defaults?|first(?: page)? is)\b[^.\d]{{0,30}}\b(?:{first})\b",
+        re.IGNORECASE,
+    )
+    for first in ("0|zero", "1|one")
+)
 
 
 def paginator_of(
@@ -38,10 +47,10 @@ def paginator_of(
     pages = next((path for path, name, kind in beside if kind == "integer" and is_pages(name)), None)
     page = _named(query, PAGE_PARAMS)
     if page is not None:
-        schema = resolver.schema(query[page].get("schema"))
-        base = 0 if 0 in (schema.get("default"), schema.get("minimum")) else 1
+        base = _first_page(query[page], resolver.schema(query[page].get("schema")))
         totals = {"total_path": pages, "total_rows_path": rows}
-        paginator = {"type": "page_number", "page_param": page, "base_page": base, **size}
+        known = {} if base is None else {"base_page": base}
+        paginator = {"type": "page_number", "page_param": page, **known, **size}
         return paginator | {key: path for key, path in totals.items() if path is not None}
     offset = _named(query, OFFSET_PARAMS)
     if offset is not None:
@@ -49,6 +58,16 @@ def paginator_of(
             {"total_path": rows} if rows is not None else {}
         )
     return None
+
+
+def _first_page(parameter: Mapping[str, Any], schema: Mapping[str, Any]) -> int | None:
+    """The number of the first page, where the document tells it."""
+    told = [schema.get("default"), schema.get("minimum"), schema.get("example"), parameter.get("example")]
+    for first in (0, 1):
+        if any(one == first and not isinstance(one, bool) for one in told):
+            return first
+    said = f"{parameter.get('description')} {schema.get('description')}"
+    return 0 if _FROM_ZERO.search(said) else 1 if _FROM_ONE.search(said) else None
 
 
 def _beside(

@@ -24,11 +24,12 @@ _LISTS = (
 )  # fmt: skip
 _AROUND_LISTS = ("result", "response", "message", "_embedded")
 _BAGS = frozenset({"attributes", "properties"})
+_NUMBERS = {"integer", "number"}
+_MIXED = "x-fff-mixed"  # in a schema that was put together of several: they are of different kinds
 _TYPES = {
     ("integer", "int32"): "int",
     ("integer", ""): "bigint",
-    ("number", "float"): "float",
-    ("number", ""): "double",
+    ("number", ""): "double",  # also where the format is `float`: JSON has the digits that a float has not
     ("boolean", ""): "boolean",
     ("string", "date"): "date",
     ("string", "date-time"): "timestamp",
@@ -78,7 +79,8 @@ class Resolver:
             options = [self.schema(one, depth + 1) for one in schema.get(key) or ()]
             options = [one for one in options if one and kind_of(one) != "null"]
             if options and "properties" not in schema:
-                schema = {**schema, **options[0]}
+                mixed = {_MIXED: True} if len({*map(kind_of, options)}) > 1 else {}
+                schema = {**schema, **options[0], **mixed}
         merged: dict[str, Any] = {}
         for part in schema.get("allOf") or ():
             inner = self.schema(part, depth + 1)
@@ -112,13 +114,21 @@ def _sound(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
-    """The type of a schema; of several (OpenAPI 3.1) the first that is not null."""
+    """The type of a schema; of several (OpenAPI 3.1) the first that is not null, of numbers the wider."""
     kind = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
+        kinds = [one for one in kind if one != "null"]
+        kind = "number" if {*map(str, kinds)} == _NUMBERS else next(iter(kinds), "null")
     if kind is None:
         return "object" if "properties" in schema else "array" if "items" in schema else ""
     return str(kind)
+
+
+def is_mixed(schema: Mapping[str, Any]) -> bool:
+    """Whether a value may be of one kind or of another."""
+    kind = schema.get("type")
+    kinds = {str(one) for one in kind if one != "null"} if isinstance(kind, list) else set()
+    return bool(schema.get(_MIXED)) or (len(kinds) > 1 and kinds != _NUMBERS)
 
 
 def list_in(
@@ -193,7 +203,12 @@ def _add(resolver: Resolver, record: dict[str, Any], place: _RecordPlace, column
         here = step(place.path, name)
         members = schema.get("properties") or {}
         reference = str(part.get("$ref", "")) if isinstance(part, dict) else ""
-        if kind_of(schema) == "object" and members and reference not in place.references:
+        if (
+            kind_of(schema) == "object"
+            and members
+            and reference not in place.references
+            and not is_mixed(schema)
+        ):
             bag = name in _BAGS
             if bag or (len(members) <= _FLAT and place.depth < _DEEP):
                 references = (*place.references, reference) if reference else place.references
@@ -207,6 +222,8 @@ def _add(resolver: Resolver, record: dict[str, Any], place: _RecordPlace, column
 
 def spark_type_of(resolver: Resolver, schema: dict[str, Any]) -> tuple[str, str]:
     """The Spark SQL type of a schema, and what is doubtful about it."""
+    if is_mixed(schema):
+        return "string", "of several kinds, as text"
     kind = kind_of(schema)
     spark_type = _TYPES.get((kind, str(schema.get("format", "")))) or _TYPES.get((kind, ""))
     if spark_type is not None:

@@ -105,7 +105,8 @@ class AutoPaginator(Chained):
         self._confirms = False
         if more is SILENT and self._guessed is None and "link" not in answer.headers:
             return None
-        following = self._by_link(answer, more) if self._guessed is None else None
+        ended = answer.is_empty and more.says_no  # some give a URL with every page
+        following = self._by_link(answer, more) if self._guessed is None and not ended else None
         if following is None:
             if self._guessed is not None:
                 self._check_understood(ask, answer, more)
@@ -230,10 +231,11 @@ class AutoPaginator(Chained):
         if more.has_more is not None:
             return more.has_more[1]
         total = more.total or more.perhaps_total
-        if total is None:
+        if total is None or total.rows < min(self._unit.all_came):  # that of each page
             self._confirms = self._is_short and more.pages is None
             return self._confirms or (self._is_full and more.pages is None)
-        self._confirms = self._unit.may_be_all(total.rows) and self._unit.is_unsure(total.rows)
+        own = self._is_full and self._guessed is None and not conventions.is_certain_total(total.word)
+        self._confirms = self._unit.may_be_all(total.rows) and (own or self._unit.is_unsure(total.rows))
         return self._confirms or total.rows > self._unit.came(total.rows) or not total.exact
 
     def _ask(self, name: str, number: int) -> Ask:

@@ -9,6 +9,9 @@ from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, Paginat
 from fff_sources.http.response.jsonpath import JsonPath
 from fff_sources.http.templates import text_of
 
+#: What sources write where there is no further page.
+_NOWHERE = frozenset({"", "0", "-1", "null", "none", "false", "undefined"})
+
 
 class CursorPaginator(Chained):
     """One or several values of an answer, sent back as parameters: `cursor` and `keyset`.
@@ -126,5 +129,5 @@ def _present(item: object) -> bool:
 
 
 def _leads_on(cursor: object) -> bool:
-    """Whether a cursor does that is no value of a record: a blank one does not (XML has line ends in it), nor 0, where the first page begins."""
-    return _present(cursor.strip() if isinstance(cursor, str) else cursor) and cursor not in (0, "0")
+    """Whether a cursor does that is no value of a record: 0 is where the first page begins, and XML has line ends in a blank one."""
+    return _present(cursor) and str(cursor).strip().lower() not in _NOWHERE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fff.structs import replace
 from fff_sources.http.paging import counted
 from fff_sources.http.paging.consistency import Totals
+from fff_sources.http.paging.conventions import is_certain_total
 from fff_sources.http.paging.envelope import PagingHints, Total, mentions_more, told_more
 from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
@@ -18,10 +19,13 @@ _LARGE = 2**16  # bytes from which a body is looked into only where its edges ha
 
 
 class ReadingEnd:
-    """What the answers of one reading say of more, against what came."""
+    """What the answers of one reading say of more, against what came.
 
-    def __init__(self, endpoint: spec.Endpoint, totals: Totals) -> None:
-        self._endpoint, self._totals = endpoint, totals
+    `tells`: a page that came before is known as that.
+    """
+
+    def __init__(self, endpoint: spec.Endpoint, totals: Totals, *, tells: bool = True) -> None:
+        self._endpoint, self._totals, self._tells = endpoint, totals, tells
         self._first: PagingHints | None = None  # in words that the spec does not name
         self._told: Total | None = None  # by the page before, in such words
         #: What a page said of more that should be the last, while that is asked for.
@@ -48,7 +52,8 @@ class ReadingEnd:
             following = None
         elif following is None:
             whole = self._totals.is_whole(received, pages)
-            following = _beyond(self._endpoint, paginator, ask, answer, whole=whole)
+            own = pages == 1 and self._totals.is_of_records and self._tells and self._may_be_own
+            following = _beyond(self._endpoint, paginator, ask, answer, whole=whole, own=own)
         elif not self._totals.is_present and self._is_stated_end(paginator, answer, so_far):
             following = replace(following, may_lack=True)
         self.owed = None
@@ -57,6 +62,13 @@ class ReadingEnd:
         if following is not None and pages == 1:
             self._first = _spoken_of(self._endpoint, answer, self._totals)
         return following
+
+    @property
+    def _may_be_own(self) -> bool:
+        """Whether the number that the spec names may be that of a page, by its name."""
+        paginator = self._endpoint.paginator
+        path = getattr(paginator, "total_rows_path", None) or getattr(paginator, "total_path", None) or ""
+        return not is_certain_total(path.rpartition(".")[2])
 
     def lacks(self, answer: PageAnswer, so_far: tuple[Counts, int]) -> str | None:
         """What the last answer says of more, or the first one said."""
@@ -133,7 +145,10 @@ def _is_proven_end(
         return False
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
     totals = [one.total or one.perhaps_total for one in (more, first) if one is not None]
-    exact = endpoint.paginator.total == "exact"
+    # One page as long as pages may be may as well tell its own number.
+    exact = endpoint.paginator.total == "exact" and (
+        answer.records < max(received) or more.length not in answer.counts
+    )
     return more.says_no or (exact and any(one and one.exact and one.rows == min(received) for one in totals))
 
 
@@ -202,12 +217,13 @@ def _outweighs(last: PagingHints, received: Counts, pages: int) -> bool:
 
 
 def _beyond(
-    endpoint: spec.Endpoint, paginator: Paginator, ask: Ask, answer: PageAnswer, *, whole: bool
+    endpoint: spec.Endpoint, paginator: Paginator, ask: Ask, answer: PageAnswer, *, whole: bool, own: bool
 ) -> Ask | None:
     """Where one that counts has found its end, the question for one more page, if the answer says that it follows.
 
     A number that it counts to may be that of a page alone, and a short page one that the source has cut.
-    `whole`: several pages together are what the source speaks of.
+    `whole`: several pages together are what the source speaks of; `own`: it has spoken of one page, which is
+    followed as well where it is as long as pages may be.
     """
     if not isinstance(paginator, counted.OffsetPaginator | counted.PageNumberPaginator):
         return None
@@ -217,7 +233,8 @@ def _beyond(
     if flag is not None and flag[1] is False:
         return None
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
-    return None if _led(endpoint, answer, more) is None else paginator.beyond(ask, answer)
+    is_full = own and not more.says_no and getattr(endpoint.paginator, "page_size", None) in answer.counts
+    return paginator.beyond(ask, answer) if is_full or _led(endpoint, answer, more) is not None else None
 
 
 def _led(endpoint: spec.Endpoint, answer: PageAnswer, more: PagingHints) -> str | None:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Protocol
 
 from fff.structs import Struct, field, replace
-from fff_sources.http.paging.envelope import PagingHints, says_estimate
+from fff_sources.http.paging.envelope import PagingHints, number, says_estimate
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact
 from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
@@ -181,6 +181,8 @@ class PageAnswer(Struct, frozen=True, dict=True):
         """Whether what stands beside a number, or its own name, calls it an estimate."""
         if not path.steps or path.steps[-1].kind != "name":
             return False
+        if str(self.at(path)).rstrip().endswith("+"):
+            return True
         name = path.steps[-1].name
         above = self.places(JsonPath(path.text, path.steps[:-1])) if len(path.steps) > 1 else []
         members = decode(above[0], type=dict[str, Raw]) if above else self._members
@@ -188,13 +190,14 @@ class PageAnswer(Struct, frozen=True, dict=True):
         return says_estimate(words, name)
 
     def count_at(self, path: JsonPath | None) -> int | None:
-        """The number at a place, also when it is written as text."""
+        """The number at a place, also when it is written as text (`1,230`, `10000+`)."""
         value = self.at(path)
         if value is None or isinstance(value, bool):
             return None
+        if isinstance(value, str) and (known := number(value.strip().removesuffix("+"))) is not None:
+            return known
         try:
-            number = float(value) if isinstance(value, float) else int(str(value))
-            return max(0, int(number))
+            return max(0, int(float(value) if isinstance(value, float) else int(str(value))))
         except (ValueError, OverflowError) as error:
             raise PaginationError(f"{path.text if path else ''!r} is {value!r}, not a number") from error
 

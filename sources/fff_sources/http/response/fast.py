@@ -40,11 +40,11 @@ class _Getter(NamedTuple):
 
 
 class FastReader:
-    """Reads JSON arrays of records; `record`: the struct of one."""
+    """Reads JSON arrays of records; `record`: the struct of one; `keys`: the columns that rows are asked by."""
 
-    def __init__(self, record: Any, getters: Sequence[_Getter]) -> None:
+    def __init__(self, record: Any, getters: Sequence[_Getter], keys: frozenset[int]) -> None:
         self._line, self._array = Decoder(record), Decoder(list[record])
-        self._getters = getters
+        self._getters, self._keys = getters, keys
         self._schema = pa.schema([(one.plan.field.name, one.plan.field.arrow) for one in getters])
 
     def rows(self, records: Raw | bytes, *, lines: bool = False) -> list[Any] | None:
@@ -57,19 +57,20 @@ class FastReader:
     def batch(
         self, rows: list[Any], fills: Sequence[tuple[int, Mapping[str, object]]]
     ) -> tuple[Batch, list[int]] | None:
-        """Structs as a batch, and the rows in which no record had a value; None where they need care.
+        """Structs as a batch, and the rows in which no record had a value beside its key; None where they need care.
 
         `fills`: for how many of the rows, one after another, what filled columns take.
         """
         arrays, decoded = [], []
-        for plan, get, as_text, filled in self._getters:
+        for index, (plan, get, as_text, filled) in enumerate(self._getters):
             items = get(rows)
             lacks = filled and any(item is UNSET for item in items)
             kept = [None if item is UNSET else item for item in items] if lacks else items
             values_read = plain_array(kept, plan.field.arrow, as_text=as_text)
             if values_read is None:
                 return None
-            decoded.append(values_read)
+            if index not in self._keys:
+                decoded.append(values_read)
             if lacks:
                 known = chain.from_iterable(repeat(fill.get(plan.field.name), n) for n, fill in fills)
                 mixed = zip(known, items, values_read.to_pylist(), strict=True)
@@ -78,11 +79,14 @@ class FastReader:
             arrays.append(values_read)
         if not arrays:
             return batch_of((), [], len(rows)), []
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema), all_null(decoded)
+        bare = all_null(decoded) if decoded else list(range(len(rows)))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema), bare
 
 
-def fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> FastReader | None:
-    """What reads columns, of which some are filled; None where no page is fast."""
+def fast_reader(
+    columns: Sequence[ColumnPlan], filled: frozenset[int], keys: frozenset[int] = frozenset()
+) -> FastReader | None:
+    """What reads columns, of which some are filled and some are what rows are asked by; None where no page is fast."""
     tree: dict[str, Any] = {}
     routes: list[tuple[str, ...]] = []
     for index, column in enumerate(columns):
@@ -111,7 +115,7 @@ def fast_reader(columns: Sequence[ColumnPlan], filled: frozenset[int]) -> FastRe
         )
         for index, (plan, names) in enumerate(zip(columns, routes, strict=True))
     ]
-    return FastReader(record, getters)
+    return FastReader(record, getters, keys)
 
 
 def fast_type(kind: ArrowType) -> Any:

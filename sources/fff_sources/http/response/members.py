@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from fff.structs import Struct
 from fff.structs import field as struct_field
 from fff_sources.http.response.json import Decoder, Raw, WrongShape, decode, defstruct, is_field_name
 from fff_sources.http.response.jsonpath import TEXT, JsonPath, first
+from fff_sources.http.response.verdicts import says_fault
 
 _ABSENT = Raw(b"")
 _FEW = 16  # records that are looked at one by one
@@ -24,12 +25,16 @@ class Members:
         names: the members, the likeliest first.
         bare: whether an object without any is a record, too: where members are asked for by name and NULL is
             left out.
+        keys: those that rows are asked by: a record with these and an error, and no other, is none.
     """
 
-    def __init__(self, names: Sequence[str], *, bare: bool = False) -> None:
+    def __init__(
+        self, names: Sequence[str], *, bare: bool = False, keys: frozenset[str] = frozenset()
+    ) -> None:
         self.names = frozenset(names)
+        self.keys = keys & self.names if keys < self.names else frozenset()
         self._bare = bare
-        likeliest = next((name for name in names if is_field_name(name)), None)
+        likeliest = next((name for name in names if is_field_name(name) and name not in self.keys), None)
         self._likeliest = None if likeliest is None else Decoder(list[_record_with(likeliest)])  # type: ignore[misc]
 
     def count(self, records: Raw | bytes) -> int | None:
@@ -52,11 +57,19 @@ class Members:
         some = decode(
             b"[" + b",".join(bytes(records[index]) for index in suspects) + b"]", type=list[dict[str, Raw]]
         )
-        return [
-            index
-            for index, members in zip(suspects, some, strict=True)
-            if self.names.isdisjoint(members) and (members or not self._bare)
-        ]
+        return [index for index, members in zip(suspects, some, strict=True) if self._is_none(members)]
+
+    def is_named(self, record: Raw) -> bool:
+        """Whether an object has its key."""
+        return not self.keys.isdisjoint(decode(record, type=dict[str, Raw]))
+
+    def _is_none(self, members: Mapping[str, Raw]) -> bool:
+        met = self.names & members.keys()
+        if not met:
+            return bool(members) or not self._bare
+        return met <= self.keys and any(
+            says_fault(name, raw) for name, raw in members.items() if name not in met
+        )
 
 
 def has_member(records: Raw | bytes, path: JsonPath) -> bool:

@@ -53,6 +53,7 @@ _ABSENT = Raw(b"")  # told apart from null, which is a value
 _HELD = 2**53  # from which a double does not hold every whole number
 _BY_DOUBLE = re.compile(rb"[.eE]")  # in the text of a number that is no whole one to the reader of JSON
 NONE_OF_THEM = " has none of the table's columns"
+ERROR_ALONE = " has an error in their place beside the key"
 
 
 class Origin(NamedTuple):
@@ -114,7 +115,9 @@ class RecordDecoder:
         self._found = found
         self._filled = frozenset(i for i, column in enumerate(self.columns) if column.field.name in filled)
         cut = any(column.path.pattern is not None for column in self.columns)
-        self._fast = None if cut else fast_reader(self.columns, self._filled)
+        keys = frozenset() if members is None else members.keys
+        asked = frozenset(i for i, column in enumerate(self.columns) if _top(column.path) in keys)
+        self._fast = None if cut else fast_reader(self.columns, self._filled, asked)
         tops = dict.fromkeys(top for column in self.columns if (top := _top(column.path)) is not None)
         self._slots = {name: f"f{i}" for i, name in enumerate(tops) if is_field_name(name)}
         fields = [(slot, Raw, struct_field(default=_ABSENT, name=name)) for name, slot in self._slots.items()]
@@ -269,12 +272,17 @@ class RecordDecoder:
             rows = [self._one(raw, index, strange) for index, raw in enumerate(whole)]
         if self.members is not None:
             whole = whole or decode(records, type=list[Raw])
-            blank = self._record.decode(b"{}")
-            suspects = [index for index, row in enumerate(rows) if row == blank and index not in strange]
+            others = [slot for name, slot in self._slots.items() if name not in self.members.keys]
+            suspects = [
+                index
+                for index, row in enumerate(rows)
+                if index not in strange and all(getattr(row, slot) is _ABSENT for slot in others)
+            ]
             for index in self.members.strangers(whole, suspects):
                 # The first is told of.
                 text = "" if strange else _stranger(bytes(whole[index]), origin)
-                strange[index] = text + NONE_OF_THEM
+                beside = self.members.is_named(whole[index])
+                strange[index] = text + (ERROR_ALONE if beside else NONE_OF_THEM)
         read = [
             self._careful_column(
                 plan, rows, whole, fill.get(plan.field.name) if index in self._filled else None

@@ -1,7 +1,8 @@
 """What an answer says of itself although its status is that of a success: that it failed, or that it is not all.
 
 Sources say so around their records in words that many of them share; what they say in words of their own, a
-spec's `on_response` tells. A record itself is never read so: what it says is data.
+spec's `on_response` tells. A record itself is never read so: what it says is data, but where it says nothing
+else of the key that it was asked by.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _FAULTS = re.compile(
     r"(?:message|messages|msg|msgs|descriptions?|desc|codes?|info|text|types?|details?|strings?|reason|no|num|number|count|report|occurred)?"
     r"|(?:service)?exceptionreport|failed"
 )
+#: Flags of a thing that there is not, where they are true and where they are false.
+_ABSENT, _PRESENT = frozenset({"notfound", "missing"}), frozenset({"found", "exists"})
 #: Flags of an answer that is one, where they are true.
 _SUCCESSES = frozenset({"success", "successful", "issuccess", "issuccessful", "succeeded", "ok", "isok"})
 _STATES = re.compile(
@@ -178,6 +181,16 @@ def verdict_around(levels: Sequence[Mapping[str, Raw]]) -> SpokenVerdict:
         tuple(own.items()),
         sentence,
     )
+
+
+def says_fault(name: str, raw: Raw) -> bool:
+    """Whether a member says that something went wrong, or that there is no such thing."""
+    word = normal(name)
+    if word in _ABSENT:
+        return decode(raw) is True
+    if word in _PRESENT:
+        return decode(raw) is False
+    return _FAULTS.fullmatch(word) is not None and _says_something(decode(raw))
 
 
 class OwnCodes:
