@@ -124,7 +124,10 @@ class TestCommand:
         assert "      fails under no control; it shows what all plans show\n" in out
         told = json.loads((tmp_path / "X1.json").read_text())
         assert told["controls"] == {"broken": [False, True], "harmless": [True, True]}
-        assert "- `harmless`: a rule that changes nothing\n" in (tmp_path / "X1.md").read_text()
+        assert "- `broken`: a broken rule\n" in (tmp_path / "X1.md").read_text()
+        assert (
+            "- `harmless`: a rule that changes nothing; fails no claim\n" in (tmp_path / "X1.md").read_text()
+        )
 
     @pytest.mark.slow
     def test_a_claim_that_cannot_fail_fails(self, tmp_path, capsys, monkeypatch):
