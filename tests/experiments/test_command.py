@@ -207,7 +207,7 @@ SMALL = "0.02"
 SLOW = frozenset(
     {"S-1", "S-3", "S-4", "S-5", "S-6", "S-7", "S-9", "S-10", "S-11", "S-1rt", "S-2rt", "S-4rt"}
     | {"O1", "O2", "O3", "E5", "E6", "E10", "E11", "E12", "E13", "S-2"}
-    | {"G1", "G2", "G3", "G4", "G9", "G10", "G11", "G12", "G13"}
+    | {"G1", "G2", "G3", "G4", "G9", "G10", "G11", "G12", "G13", "G14"}
 )
 
 
@@ -239,7 +239,7 @@ def test_every_experiment_runs_through_the_command(name, tmp_path, capsys):
 BITES = {"E11": 0.1, "E12": 0.2, "E13": 0.2, "E14": 0.5, "S-10": 0.25} | dict.fromkeys(
     ("O1", "O2", "O3"), 0.02
 )
-BITES |= {"G12": 0.15} | dict.fromkeys(("G1", "G2", "G3", "G4", "G9", "G10", "G11", "G13"), 0.34)
+BITES |= {"G12": 0.15} | dict.fromkeys(("G1", "G2", "G3", "G4", "G9", "G10", "G11", "G13", "G14"), 0.34)
 
 
 @pytest.mark.slow

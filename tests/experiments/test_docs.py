@@ -70,6 +70,18 @@ def test_what_the_policies_page_says_of_an_experiment_has_its_numbers_there():
         assert named <= shown or "](experiments.md)" in line, line
 
 
+def test_shares_that_the_policies_page_measures_are_in_its_tables():
+    """What was measured comes after the policy's own constants; a table that is written anew leaves no older figure behind."""
+    _, _, measured = POLICIES.partition("## What is guaranteed, what was measured")
+    tables = [line for line in measured.splitlines() if line.startswith("|")]
+    prose = [line for line in measured.splitlines() if not line.startswith("|")]
+    shown = {round(float(share)) for line in tables for share in re.findall(r"(-?[\d.]+) ?%", line)}
+    bound = next(line for line in prose if line.startswith("- Joins have no acceptance"))
+    for line in prose:
+        told = {int(share) for share in re.findall(r"(\d+) %", line)}
+        assert line == bound or told <= shown, line
+
+
 @pytest.mark.parametrize("name", list(experiments()))
 def test_the_section_shows_claim_acceptances_and_plot(name):
     experiment, section = experiments()[name], sections(PAGE)[name]
