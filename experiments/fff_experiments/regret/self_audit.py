@@ -38,7 +38,8 @@ CONDITIONS: dict[str, Kind] = {
 ROWS = 200
 RUNS = 20  # of each condition
 ENOUGH = 0.85  # of the runs in which what is said has to be right
-#: How much dearer than the best what is called the best may be, in the mean; and how many of the five other orders may be ties.
+#: How much dearer than the best what is called the best may be, in the mean; and how many of the five other
+#: orders may be ties.
 NEAR, TIED = 0.05, 2.0
 KEYS, POINT, FIRST, ALL = "keys", "point", "first order", "all ties"
 
