@@ -11,7 +11,7 @@ Out: findings: numbers, curves, and claims that hold or do not.
     judging         Experiments judged: with several seeds
     overheads2003/  O1 to O3: what routing costs where there is nothing to gain by it (Deshpande 2003).
     plotting        Plots in the manner of the papers' figures
-    regret/         G1 to G13: what policies spend above a clairvoyant.
+    regret/         G1 to G14: what policies spend above a clairvoyant.
     statemodules/   State modules beyond the real engine's: on a disk, unbuilt, over several tables.
     stems2003/      S-1 to S-11: Raman, Deshpande & Hellerstein (2003).
     writing         What an experiment found, as text, Markdown, CSV and JSON
@@ -52,6 +52,7 @@ MODULES: tuple[str, ...] = (
     "fff_experiments.regret.hosts",
     "fff_experiments.regret.clock",
     "fff_experiments.regret.engine",
+    "fff_experiments.regret.self_audit",
 )
 
 

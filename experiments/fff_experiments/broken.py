@@ -10,6 +10,7 @@ from fff.dataflow.plan.policy import RoutingPolicy
 from fff.dataflow.plan.state import TupleState
 from fff.policies.lottery import FLOOR, Lottery
 from fff.policies.windowed_lottery import WindowedLottery
+from fff.structs import replace
 
 
 class Inverted:
@@ -47,3 +48,33 @@ class Forced:
 
     def observe(self, outcome: Outcome) -> None:
         """Learns nothing."""
+
+
+class TupleByTuple:
+    """A policy that decides for each tuple of a batch, and is told what came of each: deciding is dear, batches are what they were."""
+
+    def __init__(self, policy: RoutingPolicy) -> None:
+        self.name = policy.name
+        self._policy = policy
+        self._choices: dict[TupleState, tuple[Sequence[Move], random.Random]] = {}
+
+    def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
+        """For the first tuple of a batch, and the whole of it goes."""
+        self._choices[state] = moves, rng
+        return self._policy.choose(state, moves, rng)
+
+    def observe(self, outcome: Outcome) -> None:
+        """Of one tuple after another; where there was a choice it is made anew after each."""
+        each = max(1, outcome.taken)
+        produced, more = divmod(outcome.produced, each)
+        for place in range(each):
+            alone = replace(
+                outcome,
+                taken=min(1, outcome.taken),
+                produced=produced + (place < more),
+                requests=outcome.requests if not place else 0,
+                cost=outcome.cost / each,
+            )
+            self._policy.observe(alone)
+            if outcome.state in self._choices:
+                self._policy.choose(outcome.state, *self._choices[outcome.state])

@@ -35,6 +35,10 @@ class Judged:
         """The negative controls under which a claim fails."""
         return [name for name, one in self.controls.items() if not one.checks[place].passed]
 
+    def fails(self, control: str) -> bool:
+        """Whether some claim fails under a negative control: what is broken in it matters to no claim otherwise."""
+        return not self.controls[control].passed
+
     @property
     def toothless(self) -> list[str]:
         """Claims that hold under every negative control and do not say what they then show."""

@@ -142,7 +142,9 @@ def as_markdown(experiment: Experiment, judged: Judged, *, plot: str | None) -> 
     ]
     if judged.controls:
         lines += ["Negative controls, with the first seed:", ""]
-        lines += [f"- `{name}`: {experiment.controls[name]}" for name in judged.controls]
+        for name in judged.controls:
+            harmless = "" if judged.fails(name) else "; fails no claim"
+            lines.append(f"- `{name}`: {experiment.controls[name]}{harmless}")
         lines.append("")
     if plot is not None:
         lines += [f"![{experiment.name}: {experiment.title}]({plot})", ""]

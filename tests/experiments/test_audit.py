@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from fff_experiments.regret.engine import KINDS, draw, static
-from tests.experiments.audit_worlds import CONDITIONS, audited
+from fff_experiments.regret.self_audit import CONDITIONS, audited
 from tests.sampling import every
 
 RUNS, ROWS = 20, 200

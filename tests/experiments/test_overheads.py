@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from fff.policies import make_policy
+from fff_experiments.broken import TupleByTuple
 from fff_experiments.classic.synchronous import SynchronousEddy
 from fff_experiments.experiment import TrialRequest
 from fff_experiments.overheads2003 import engine, overheads
@@ -99,6 +100,44 @@ def test_selections_in_the_core_drop_what_fails() -> None:
         assert CoreRun(plan, make_policy(policy, plan), 50, select_all=True).run([table], 40) == sum(
             n % 4 < 2 and n % 6 < 3 for n in range(120)
         )
+
+
+def test_the_control_decides_for_every_tuple_of_the_same_batches(monkeypatch) -> None:
+    """Batches of one tuple would cost a static plan as much, which decides nothing: the control has to be about deciding."""
+    sizes, decisions = [], Counter[str]()
+
+    class Watched(CoreRun):
+        def __init__(self, plan, policy, route_size, *, select_all) -> None:
+            sizes.append(route_size)
+            choose = policy.choose
+
+            def counted(state, moves, rng):
+                decisions[policy.name] += 1
+                return choose(state, moves, rng)
+
+            policy.choose = counted
+            super().__init__(plan, policy, route_size, select_all=select_all)
+
+    class Counted(TupleByTuple):
+        def __init__(self, policy) -> None:
+            super().__init__(policy)
+            choose = policy.choose
+
+            def counted(state, moves, rng):
+                decisions[f"{policy.name}, each tuple"] += 1
+                return choose(state, moves, rng)
+
+            policy.choose = counted
+
+    monkeypatch.setattr(engine, "CoreRun", Watched)
+    monkeypatch.setattr(engine, "TupleByTuple", Counted)
+    table = pa.record_batch({"c0": [0] * 3000, "c1": [0] * 3000, "c2": [0] * 3000})
+    ratios_of = engine.compare(selections((2, 3, 4)), [table], 1, "tuple by tuple")
+    assert set(sizes) == {engine.BATCH}
+    assert decisions["fixed"] <= 2 * 3
+    assert decisions["rank, each tuple"] >= 2 * 2 * 3000
+    assert decisions["adaptive, each tuple"] >= 2 * 3000
+    assert len(ratios_of) == 3
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def test_one_seed_one_finding() -> None:
 
 
 def test_they_are_registered() -> None:
-    assert {"G1", "G2", "G3", "G4", "G9", "G10", "G11", "G12", "G13"} <= experiments().keys()
+    assert {"G1", "G2", "G3", "G4", "G9", "G10", "G11", "G12", "G13", "G14"} <= experiments().keys()
 
 
 @pytest.mark.slow

@@ -185,7 +185,7 @@ def selectivities(trial: TrialRequest, held: float = LOTTERIES) -> Findings:
         (_performance("Two selections of cost 5, s2 passes 50 %", "selectivity of s1 (%)", points, 100),),
         (
             Check(
-                "the naive eddy is about half-way between the best and the worst order",
+                "the naive eddy is between the best and the worst order, in the paper about half-way",
                 "between them wherever they differ",
                 ", ".join(
                     f"{percent((p.naive - p.best) / (p.worst - p.best))} of the way"

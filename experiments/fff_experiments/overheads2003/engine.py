@@ -44,15 +44,17 @@ from fff.policies import make_policy
 from fff.policies.rank import Rank
 from fff.schema import Field
 from fff.structs import replace
+from fff_experiments.broken import TupleByTuple
 
 BATCH = 1000
 #: Tuples between decisions at that size of batches: each batch, and every tenth.
 DECIDING = (BATCH, 10 * BATCH)
-#: Rows of a table where batches of one tuple are tried.
-FEW = 300
 #: What the default policy may cost where there is nothing to save, over the static plan. Ours: the paper's
 #: policy orders by rank.
 DEFAULT_MOST = 1.3
+
+
+_Make = Callable[[BlockPlan], RoutingPolicy]
 
 
 def ratios(runs: Sequence[Callable[[], object]], repeats: int) -> list[float]:
@@ -163,7 +165,7 @@ def selections(bounds: Sequence[int]) -> BlockPlan:
 def _run(
     plan: BlockPlan,
     tables: Sequence[pa.RecordBatch],
-    policy: Callable[[BlockPlan], RoutingPolicy],
+    policy: _Make,
     size: int,
     *,
     select_all: bool,
@@ -182,17 +184,21 @@ def compare(
 ) -> list[float]:
     """Times over the static plan's, in batches of one size: by rank, for each frequency of deciding; the default policy.
 
-    Under the control "tuple by tuple" batches of one tuple stand in for both.
+    Under the control "tuple by tuple" all of them decide for each tuple of these batches.
     """
-    size = 1 if control else BATCH
-    tables = [table.slice(0, FEW) for table in tables] if control else tables
-    static = _run(plan, tables, partial(make_policy, "fixed"), BATCH, select_all=select_all)
-    runs = [
-        _run(plan, tables, lambda _, every=every: Rank(every), size, select_all=select_all)  # type: ignore[misc]
-        for every in DECIDING
+    makers: list[_Make] = [
+        *(lambda _, every=1 if control else every: Rank(every) for every in DECIDING),
+        partial(make_policy, "adaptive"),
     ]
-    default = _run(plan, tables, partial(make_policy, "adaptive"), size, select_all=select_all)
-    return ratios([static, *runs, default], 1 if control else repeats)[1:]
+    if control:
+        makers = [_tuple_by_tuple(make) for make in makers]
+    static: _Make = partial(make_policy, "fixed")
+    runs = [_run(plan, tables, make, BATCH, select_all=select_all) for make in (static, *makers)]
+    return ratios(runs, 1 if control else repeats)[1:]
+
+
+def _tuple_by_tuple(make: _Make) -> _Make:
+    return lambda own: TupleByTuple(make(own))
 
 
 def by_batch_size(

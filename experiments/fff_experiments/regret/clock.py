@@ -169,7 +169,7 @@ def run_clock(trial: TrialRequest) -> Findings:
         tuple(checks),
         (
             f"{rows} rows; the least: {', '.join(f'{name} {many}' for name, many in least.items())}",
-            "what is claimed of time is claimed in virtual time (G11): these seconds are of a machine with other things to do",
+            "what is claimed of time is claimed in virtual time (G11): these seconds are what one machine took, once",
         ),
     )
 

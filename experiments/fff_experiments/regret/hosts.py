@@ -289,7 +289,7 @@ def _apart(table: Table) -> list[Check]:
     ]
     checks.append(
         check(
-            "a quota: balanced keeps to what is left of it, and is through about as early as is possible",
+            "a quota: balanced keeps to what is left of it, and takes at most half as long again as is possible",
             table["a quota", "balanced"][2],
             0.5,
         )

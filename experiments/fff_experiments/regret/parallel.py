@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -192,8 +192,20 @@ def run_front(trial: TrialRequest) -> Findings:
                 and fast[0].mean <= balanced[0].mean <= results["adaptive, cheap"][0].mean,
             ),
         ),
-        (f"mean / 95th percentile over {instances} instances of 3 filters and {tuples} tuples",),
+        (
+            f"mean / 95th percentile over {instances} instances of 3 filters and {tuples} tuples",
+            (
+                "side by side, back-pressure alone keeps to the front, so that controls `naive` and `inverted` fail only the third claim: naive routing "
+                f"is {_mean(results, 'naive', 0)} over the bound and {_mean(results, 'naive', 2)} over the front, `fast` "
+                f"{_mean(results, 'adaptive, fast', 0)} and {_mean(results, 'adaptive, fast', 2)}. What the default adds is the choice: "
+                f"`cheap` spends {_mean(results, 'adaptive, cheap', 1)} over the least, naive routing {_mean(results, 'naive', 1)}"
+            ),
+        ),
     )
+
+
+def _mean(results: Mapping[str, tuple[Excess, ...]], policy: str, measure: int) -> str:
+    return f"{results[policy][measure].mean:.1%}"
 
 
 def _area(course: Course, until: float) -> float:
@@ -244,6 +256,10 @@ def run_early_results(trial: TrialRequest) -> Findings:
         ),
         (
             "each column is the best of all static orders for it, divided by what the policy took; above 1: earlier",
+            (
+                f"naive routing is as early ({means['naive'][0]:.2f}, and {means['naive'][3]:.2f} for half of the results), so that controls "
+                "`naive` and `inverted` fail no claim: what is claimed is that saving does not make results late"
+            ),
         ),
     )
 

@@ -373,6 +373,10 @@ def _q5(trial: TrialRequest) -> Findings:
         notes=(
             SETTING,
             "Routing is by policy `benefit`. What counts is which access method brought the row of W first.",
+            (
+                "Controls `naive`, `fixed` and `index alone` fail no claim: it is the preference that does this, by which prioritised "
+                "tuples go first and on to the index, and not the policy."
+            ),
         ),
     )
 
