@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import urllib.error
@@ -119,3 +120,12 @@ def ended(pid: int) -> bool:
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout
     return not state or state.startswith("Z")
+
+
+def test_the_sources_end_without_a_word_where_nobody_waits_for_them_any_more():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "fff_sources.demo.server"]
+    done = subprocess.run(command, input=b"", stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b""), "Ctrl-C came while they started"

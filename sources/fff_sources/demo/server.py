@@ -147,10 +147,18 @@ async def serve(sources: DemoSources, *, port: int = 0) -> None:
         site = web.TCPSite(runner, "127.0.0.1", port)
         await site.start()
         bound = runner.addresses[0][1]
-        print(json.dumps({"port": bound}), flush=True)
+        _reply(port=bound)
         await _stdin_closed()
     finally:
         await runner.cleanup()
+
+
+def _reply(**fields: object) -> None:
+    """Tell who started the sources; nobody listens where that was stopped meanwhile, and standard input has ended."""
+    try:
+        print(json.dumps(fields), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is flushed at exit
 
 
 async def _stdin_closed() -> None:
@@ -178,7 +186,7 @@ def main() -> None:
         why = (
             os.strerror(error.errno) if error.errno else str(error)
         )  # asyncio's own words name the address again
-        print(json.dumps({"error": f"cannot listen on port {arguments.port}: {why}"}), flush=True)
+        _reply(error=f"cannot listen on port {arguments.port}: {why}")
         sys.exit(2)
 
 
