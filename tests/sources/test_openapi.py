@@ -273,6 +273,26 @@ async def test_pages_begin_where_the_document_says(
     assert source["tables"]["rows"]["scan"]["endpoint"]["paginator"].get("base_page") == first
 
 
+@pytest.mark.parametrize(
+    ("param", "following", "paginator"),
+    [
+        ("cursor", {"next": {"type": "string", "format": "uri"}}, {"type": "json_link", "next_url_path": "next"}),
+        ("cursor", {"next": {"type": "string"}}, {"type": "cursor", "cursor_path": "next", "cursor_param": "cursor"}),
+        ("NextToken", {"nextToken": {"type": "string"}}, {"type": "cursor", "cursor_path": "nextToken", "cursor_param": "NextToken"}),
+        ("filter", {"next": {"type": "string"}}, {"type": "json_link", "next_url_path": "next"}),
+    ],
+)  # fmt: skip
+async def test_what_follows_is_a_cursor_where_a_parameter_takes_it_and_no_url(
+    tmp_path: Path, param: str, following: dict[str, Any], paginator: dict[str, Any]
+) -> None:
+    document = listing({"name": param, "in": "query", "schema": {"type": "string"}})
+    content = document["paths"]["/rows"]["get"]["responses"]["200"]["content"]["application/json"]
+    content["schema"] = {"type": "object", "properties": {"rows": content["schema"], **following}}
+    marked = "\ufeff" + json.dumps(document)  # as some tools write it
+    _, source = await drafted(marked, tmp_path)
+    assert source["tables"]["rows"]["scan"]["endpoint"]["paginator"] == paginator
+
+
 async def test_a_header_that_must_be_sent_is_written_where_its_value_is_known(tmp_path: Path) -> None:
     known = {"name": "X-Version", "in": "header", "required": True, "schema": {"enum": ["2022-06-28"]}}
     open_ = {"name": "X-Tenant", "in": "header", "required": True, "schema": {"type": "string"}}

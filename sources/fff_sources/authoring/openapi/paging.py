@@ -19,6 +19,7 @@ from fff_sources.http.paging.conventions import (
     is_total,
 )
 
+_URIS = ("uri", "url", "uri-reference")
 _LARGEST = 100  # records a page, where the document allows more or does not say
 _FROM_ZERO, _FROM_ONE = (
     re.compile(
@@ -35,11 +36,10 @@ def paginator_of(
 ) -> dict[str, Any] | None:
     """The paginator as a spec writes it, or None."""
     beside = list(_beside(resolver, answer, "$", 0))
-    size = _size(query, resolver)
+    size, cursor = _size(query, resolver), _named(query, CURSOR_PARAMS)
     for path, name, kind in beside:
-        if kind == "string" and is_next(name) and not any(one in CURSOR_PARAMS for one in query):
+        if is_next(name) and (kind == "uri" or (kind == "string" and cursor is None)):
             return {"type": "json_link", "next_url_path": path, **size}
-    cursor = _named(query, CURSOR_PARAMS)
     places = [path for path, name, kind in beside if is_cursor(name) and kind in ("string", "integer")]
     if cursor is not None and places:
         return {"type": "cursor", "cursor_path": places[0], "cursor_param": cursor, **size}
@@ -84,7 +84,7 @@ def _beside(
                 yield here, name, "string"
             yield from _beside(resolver, inner, here, depth + 1)
         elif kind_of(inner) != "array":
-            yield here, name, kind_of(inner)
+            yield here, name, "uri" if inner.get("format") in _URIS else kind_of(inner)
 
 
 def _size(query: Mapping[str, Mapping[str, Any]], resolver: Resolver) -> dict[str, Any]:
