@@ -58,8 +58,8 @@ class Deadline:
 
     def __init__(self, deadlines: Deadlines, seconds: float) -> None:
         self._deadlines = deadlines
-        self._now = asyncio.get_running_loop().time
-        self.began = self._now()
+        self._loop = asyncio.get_running_loop()
+        self.began = self._loop.time()
         self._ends = self.at = self.began + seconds
         self._expired = False
 
@@ -79,12 +79,12 @@ class Deadline:
     @property
     def lasted(self) -> float:
         """Seconds since it began."""
-        return self._now() - self.began
+        return self._loop.time() - self.began
 
     def moved(self, idle: float, more: float = 0.0) -> None:
         """Something has come: it may take so much more, and be idle for so long."""
         self._ends += more
-        self.at = min(self._ends, self._now() + idle)
+        self.at = min(self._ends, self._loop.time() + idle)
         self._deadlines.note(self.at)
 
     def expire(self) -> None:

@@ -317,9 +317,10 @@ class _Asked:
 
     async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
         exchange, planned, access = self._exchange, self.planned, self.access
-        make = partial(self._request, ask, arriving)
         try:
-            response = await exchange.pool.answer(make, exchange.policy, self.meter)
+            response = await exchange.pool.answer(
+                partial(self._request, ask, arriving), exchange.policy, self.meter
+            )
             packed = None if response.status in planned.no_rows else access.endpoint.decode
             if packed is not None and response.body:
                 response = exchange.unpacked(response, packed, access, planned)
