@@ -368,7 +368,7 @@ class WebClient:
 
     async def _renewed(self, req: Request, memory: ResponseMemory, meter: AccessMeter) -> Response:
         """Send and read to the end; what is remembered is sent only if it has changed."""
-        name = name_of(req, full_url(replace(req, credentials=Credentials())))
+        name = None if memory.is_empty else name_of(req)
         known = None if name is None else await memory.find(name)
         out = self._outgoing(req, meter, known)
         answer = await self._transport.send(out)
@@ -383,8 +383,8 @@ class WebClient:
             return self._judged(req, kept)
         response = self._judged(req, Response(answer.status, answer.headers, answer.body, out.url))
         refused = response.verdict is not None and response.verdict.action in _REFUSALS
-        new = None if name is None or refused else remembered(answer, req.policy)
-        if name is not None and new is not None and not self._repeats_secrets(new):
+        new = None if refused else remembered(answer, req.policy)
+        if new is not None and (name := name_of(req)) is not None and not self._repeats_secrets(new):
             await memory.keep(name, (req.source or "", req.table or ""), new)
         return response
 

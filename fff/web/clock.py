@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from fff.structs import Struct
+
+T = TypeVar("T")
 
 
 def _loop_time() -> float:
@@ -20,6 +22,25 @@ class Clock(Struct, frozen=True):
     now: Callable[[], float] = _loop_time  # steady seconds
     wall: Callable[[], float] = time.time  # seconds since the epoch, for dates in headers
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class OnceATurn(Generic[T]):
+    """What is looked up once for all who ask in the same turn of a loop."""
+
+    def __init__(self, look: Callable[[], T]) -> None:
+        self._look = look
+        self._known: tuple[asyncio.AbstractEventLoop, T] | None = None
+
+    def __call__(self) -> T:
+        """What it is in this turn."""
+        loop = asyncio.get_running_loop()
+        if self._known is None or self._known[0] is not loop:
+            self._known = loop, self._look()
+            loop.call_soon(self._forget)
+        return self._known[1]
+
+    def _forget(self) -> None:
+        self._known = None
 
 
 class Deadlines:
