@@ -43,6 +43,37 @@ class OnceATurn(Generic[T]):
         self._known = None
 
 
+class Coalescer(Generic[T]):
+    """Takes what comes in turns of a loop that follow one another as one, where each taking costs mostly the same.
+
+    Once a few turns have brought no more, or so much is here: it waits for no time at all.
+    """
+
+    _IDLE_TURNS = 3  # what has arrived is here after as many
+
+    def __init__(self, take: Callable[[list[T]], None], enough: int) -> None:
+        self._take = take
+        self._enough = enough
+        self._here: tuple[asyncio.AbstractEventLoop, list[T]] | None = None
+
+    def add(self, one: T) -> None:
+        """It has come."""
+        loop = asyncio.get_running_loop()
+        if self._here is None or self._here[0] is not loop:
+            self._here = loop, []
+            loop.call_soon(self._look, self._here)
+        self._here[1].append(one)
+
+    def _look(self, here: tuple[asyncio.AbstractEventLoop, list[T]], known: int = 0, idle: int = 0) -> None:
+        loop, came = here
+        idle = idle + 1 if len(came) == known else 0
+        if idle < self._IDLE_TURNS and len(came) < self._enough:
+            loop.call_soon(self._look, here, len(came), idle)
+        else:
+            self._here = None
+            self._take(came)
+
+
 class Deadlines:
     """When what is under way is given up: one timer for all, as most of it is over long before.
 

@@ -465,7 +465,7 @@ class CachedSource:
         whole = _doubtful(meter) == before and all(page.truncated is None for page in pages)
         if not whole or any(not rows.schema.equals(schema) for rows in brought):
             return  # or of a source that does not keep to what it declares
-        rows = pa.concat_batches(brought or [unpacked(None, schema)])  # a copy: what was read beside stays out
+        rows = pa.concat_batches(brought or [unpacked(None, schema)])  # a copy, of nothing beside it
         order = tuple(sorted(names))
         answers, tells = [], self._discretion.in_numbers(rows)
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
