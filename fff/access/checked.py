@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
@@ -70,6 +70,7 @@ class CheckedSource:
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
         self._mixed: dict[str, _Mixed] = {}  # by access method: the last answer of right rows and strays
         self._in_vain: Counter[str] = Counter()  # by access method: doubts since one was right
+        self._border = _Border(self._raised)
 
     def scan(
         self, table: Table, method: ScanMethod, columns: Sequence[str], *, meter: AccessMeter, window: int
@@ -109,13 +110,12 @@ class CheckedSource:
         """As `lookup`, without a generator where one answer is all."""
         if self._prompt is None or len(keys) > 1:
             return (), self.lookup(table, method, columns, keys, meter=meter)
-        with self._border():
+        with self._border:
             pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
-        pages = [self._shaped(page, columns) for page in pages]
+        pages = self._all_shaped(pages, columns)
         strays = _Strays(method, columns, keys, self._mixed)
         if rest is not None:
-            following = rest
-            return (), _checked(strays, pages, self._pages(columns, lambda: following))
+            return (), _checked(strays, pages, self._pages(columns, rest.__aiter__))
         for page in pages:
             strays.see(page)
         return [*pages, *strays.page()], None
@@ -124,34 +124,28 @@ class CheckedSource:
         self, columns: Sequence[str], ask: Callable[[], AsyncIterator[Page]]
     ) -> AsyncGenerator[Page]:
         """What the source gives, page by page."""
-        with self._border():
+        with self._border:
             pages = cast("AsyncGenerator[Page]", ask())
         if not hasattr(pages, "aclose"):
             raise self._wrong(f"gave {type(pages).__name__}, not an asynchronous generator of pages")
         async with aclosing(pages):
             while True:
                 try:
-                    with self._border():
+                    with self._border:
                         page = await anext(pages)
                 except StopAsyncIteration:
                     break
                 yield self._shaped(page, columns)
 
-    @contextmanager
-    def _border(self) -> Iterator[None]:
-        """What goes wrong here comes out as an error of a source, unless it is told already, or none of the source's."""
-        try:
-            yield
-        except (FFFError, BudgetExhausted, InvariantError, MemoryError, StopAsyncIteration):
-            raise
-        except BaseException as error:
-            if is_told_to_end(error):
-                raise
-            raise self._wrong(f"raised {self._redact(error_line(error))}") from error
+    def _raised(self, error: BaseException) -> SourceError:
+        return self._wrong(f"raised {self._redact(error_line(error))}")
 
     def _wrong(self, what: str) -> SourceError:
         hint = "that is for whoever wrote the adapter to mend"
         return SourceError(f"its adapter {what}", source=self.name, table=self.tables[0].name, hint=hint)
+
+    def _all_shaped(self, pages: Sequence[Page], columns: Sequence[str]) -> list[Page]:
+        return [self._shaped(page, columns) for page in pages]
 
     def _shaped(self, page: Page, columns: Sequence[str]) -> Page:
         """The page in the columns that were asked for, in their order; raises SourceError where it has others."""
@@ -191,6 +185,26 @@ class CheckedSource:
 
     async def close(self) -> None:
         """Nothing of its own to release."""
+
+
+class _Border:
+    """What goes wrong within comes out as an error of a source, unless it is told already, or none of the source's.
+
+    No generator: every answer goes through it.
+    """
+
+    def __init__(self, wrong: Callable[[BaseException], SourceError]) -> None:
+        self._wrong = wrong
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and not isinstance(error, _TOLD) and not is_told_to_end(error):
+            raise self._wrong(error) from error
+
+
+_TOLD = (FFFError, BudgetExhausted, InvariantError, MemoryError, StopAsyncIteration)
 
 
 def _is_of_kind(given: pa.DataType, wanted: pa.DataType) -> bool:

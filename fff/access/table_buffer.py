@@ -17,7 +17,7 @@ from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, SourceAdapter
 from fff.limits import SCAN_WINDOW
 from fff.quals import Quals
 from fff.stats import AccessMeter, Misgivings
-from fff.structs import Struct, replace
+from fff.structs import Struct
 
 #: Rows of a page that is made of pages kept.
 _KEPT_PAGE_ROWS = 10_000
@@ -381,7 +381,7 @@ class SharedSource:
             async with aclosing(reading.read(self._user)) as pages:
                 async for page in pages:
                     meter.cached += cached and page.ends is None
-                    yield replace(page, rows=page.rows.select(list(columns)))
+                    yield page.select(columns)
         finally:
             self._tell([reading], meter)
 

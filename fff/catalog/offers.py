@@ -17,7 +17,7 @@ from fff.errors import SourceError
 from fff.quals import ChangesSince, Qual, Quals, text_of
 from fff.schema import Field
 from fff.stats import AccessMeter
-from fff.structs import Struct
+from fff.structs import Struct, replace
 
 if TYPE_CHECKING:
     from fff.web.types import ResponseMemory
@@ -203,6 +203,10 @@ class Page(Struct, frozen=True):
     lacks: Extent | None = None
     error: SourceError | None = None
     counted: bool = False
+
+    def select(self, columns: Sequence[str]) -> Page:
+        """The page in some of its columns."""
+        return replace(self, rows=self.rows.select(list(columns)))
 
 
 #: Values of the key columns of a lookup, in the order of its `keys`, and several of these.

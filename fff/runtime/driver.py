@@ -405,16 +405,18 @@ class BlockDriver:
     async def _look_up(self, lookup: Lookup) -> None:
         access, prompt = self.access[lookup.table], self._prompt[lookup.table]
         method, meter = access.lookups[lookup.index], access.lookup_meters[lookup.index]
-        answer = _LookupAnswer(lookup)
-        clock = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
         try:
             if self._is_full:
                 await self._held()
-            asked_at = clock()
-            asked = access.table, method, access.columns, lookup.keys
-            first, rest = await prompt.answer(*asked, meter=meter) if prompt is not None else ((), None)
-            if prompt is None:
-                rest = access.adapter.lookup(*asked, meter=meter)
+            asked_at = loop.time()
+            table, columns, keys = access.table, access.columns, lookup.keys
+            first: Sequence[Page] = ()
+            if prompt is not None:
+                first, rest = await prompt.answer(table, method, columns, keys, meter=meter)
+            else:
+                rest = access.adapter.lookup(table, method, columns, keys, meter=meter)
+            answer = _LookupAnswer(lookup)
             for page in first:
                 self._take(answer, page, meter)
                 if self._is_full:
@@ -432,7 +434,7 @@ class BlockDriver:
                 for reason, places in answer.unanswered.items():
                     self._truncated(access, reason)
                     self.post(LookupFailed(lookup.request, reason, truncated=True, places=tuple(places)))
-                seconds = clock() - asked_at
+                seconds = loop.time() - asked_at
                 self.post(LookupEnd(lookup.request, answer.rows, seconds, meter.left, meter.each_s))
         except BudgetExhausted as error:
             self.post(LookupFailed(lookup.request, error.reason))

@@ -37,6 +37,7 @@ from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request
 from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_NONE: frozenset[str] = frozenset()
 _LEAST_S = 0.01  # of a request's time in which an answer may still come
 _EXCERPT = 200  # characters of an error body that are shown
 _REDACTED = 2**16  # bytes of an error body that are looked at
@@ -357,8 +358,8 @@ class WebClient:
             req.form,
             req.accept,
             req.policy,
-            frozenset(proof),
-            frozenset(req.credentials.params),
+            frozenset(proof) if proof else _NONE,
+            frozenset(req.credentials.params) if req.credentials.params else _NONE,
             req.seconds,
             req.arrivals,
             partial(self._withdraw, meter),
@@ -367,7 +368,7 @@ class WebClient:
 
     async def _renewed(self, req: Request, memory: ResponseMemory, meter: AccessMeter) -> Response:
         """Send and read to the end; what is remembered is sent only if it has changed."""
-        name = name_of(req, full_url(replace(req, credentials=Credentials())))
+        name = None if memory.is_empty else name_of(req)
         known = None if name is None else await memory.find(name)
         out = self._outgoing(req, meter, known)
         answer = await self._transport.send(out)
@@ -382,8 +383,8 @@ class WebClient:
             return self._judged(req, kept)
         response = self._judged(req, Response(answer.status, answer.headers, answer.body, out.url))
         refused = response.verdict is not None and response.verdict.action in _REFUSALS
-        new = None if name is None or refused else remembered(answer, req.policy)
-        if name is not None and new is not None and not self._repeats_secrets(new):
+        new = None if refused else remembered(answer, req.policy)
+        if new is not None and (name := name_of(req)) is not None and not self._repeats_secrets(new):
             await memory.keep(name, (req.source or "", req.table or ""), new)
         return response
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from fff.structs import Struct
+
+T = TypeVar("T")
 
 
 def _loop_time() -> float:
@@ -20,6 +22,56 @@ class Clock(Struct, frozen=True):
     now: Callable[[], float] = _loop_time  # steady seconds
     wall: Callable[[], float] = time.time  # seconds since the epoch, for dates in headers
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class OnceATurn(Generic[T]):
+    """What is looked up once for all who ask in the same turn of a loop."""
+
+    def __init__(self, look: Callable[[], T]) -> None:
+        self._look = look
+        self._known: tuple[asyncio.AbstractEventLoop, T] | None = None
+
+    def __call__(self) -> T:
+        """What it is in this turn."""
+        loop = asyncio.get_running_loop()
+        if self._known is None or self._known[0] is not loop:
+            self._known = loop, self._look()
+            loop.call_soon(self._forget)
+        return self._known[1]
+
+    def _forget(self) -> None:
+        self._known = None
+
+
+class Coalescer(Generic[T]):
+    """Takes what comes in turns of a loop that follow one another as one, where each taking costs mostly the same.
+
+    Once a few turns have brought no more, or so much is here: it waits for no time at all.
+    """
+
+    _IDLE_TURNS = 3  # what has arrived is here after as many
+
+    def __init__(self, take: Callable[[list[T]], None], enough: int) -> None:
+        self._take = take
+        self._enough = enough
+        self._here: tuple[asyncio.AbstractEventLoop, list[T]] | None = None
+
+    def add(self, one: T) -> None:
+        """It has come."""
+        loop = asyncio.get_running_loop()
+        if self._here is None or self._here[0] is not loop:
+            self._here = loop, []
+            loop.call_soon(self._look, self._here)
+        self._here[1].append(one)
+
+    def _look(self, here: tuple[asyncio.AbstractEventLoop, list[T]], known: int = 0, idle: int = 0) -> None:
+        loop, came = here
+        idle = idle + 1 if len(came) == known else 0
+        if idle < self._IDLE_TURNS and len(came) < self._enough:
+            loop.call_soon(self._look, here, len(came), idle)
+        else:
+            self._here = None
+            self._take(came)
 
 
 class Deadlines:
@@ -58,8 +110,8 @@ class Deadline:
 
     def __init__(self, deadlines: Deadlines, seconds: float) -> None:
         self._deadlines = deadlines
-        self._now = asyncio.get_running_loop().time
-        self.began = self._now()
+        self._loop = asyncio.get_running_loop()
+        self.began = self._loop.time()
         self._ends = self.at = self.began + seconds
         self._expired = False
 
@@ -79,12 +131,12 @@ class Deadline:
     @property
     def lasted(self) -> float:
         """Seconds since it began."""
-        return self._now() - self.began
+        return self._loop.time() - self.began
 
     def moved(self, idle: float, more: float = 0.0) -> None:
         """Something has come: it may take so much more, and be idle for so long."""
         self._ends += more
-        self.at = min(self._ends, self._now() + idle)
+        self.at = min(self._ends, self._loop.time() + idle)
         self._deadlines.note(self.at)
 
     def expire(self) -> None:

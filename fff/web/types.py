@@ -170,6 +170,10 @@ class Remembered(Struct, frozen=True):
 class ResponseMemory(Protocol):
     """Where answers are remembered. No method raises: what cannot be had is not there."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to find, so that nobody need name a request."""
+
     async def find(self, name: bytes) -> Remembered | None:
         """The answer to the request of that name."""
 

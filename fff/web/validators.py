@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from fff.structs import replace
+from fff.web.addresses import full_url
 from fff.web.gate.rate_limit_headers import is_of_quotas, moment
-from fff.web.types import HostPolicy, RawResponse, Remembered, Request
+from fff.web.types import Credentials, HostPolicy, RawResponse, Remembered, Request
 
 #: Headers about one exchange and not about what was answered (RFC 9110, 7.6.1; RFC 9111, 3.1). All others may
 #: say something of the rows, as how many there are, where the next are, or that these are not all.
@@ -36,11 +38,10 @@ def remembered(answer: RawResponse, policy: HostPolicy) -> Remembered | None:
     return Remembered(etag, modified, kept, answer.body)
 
 
-def name_of(req: Request, url: str) -> bytes | None:
+def name_of(req: Request) -> bytes | None:
     """What tells a request from all others, whoever asks included; None for one that is not asked with a condition.
 
-    `url` is the whole URL without credentials. The name holds secrets: it is to be hashed with a key before
-    it is kept.
+    The name holds secrets, though no credentials: it is to be hashed with a key before it is kept.
     """
     names = {name.lower() for name in req.headers}
     if req.method != "GET" or req.json is not None or req.form is not None:
@@ -48,6 +49,7 @@ def name_of(req: Request, url: str) -> bytes | None:
     if "range" in names or any(name.startswith("if-") for name in names):
         return None
     headers = sorted((name.lower(), text) for name, text in req.headers.items())
+    url = full_url(replace(req, credentials=Credentials()))
     return json.dumps([url, headers, req.credentials.identity]).encode()
 
 

@@ -415,6 +415,8 @@ class Echo:
 class Nothing:
     """Remembers nothing. Implements `ResponseMemory`."""
 
+    is_empty = True
+
     async def find(self, name: bytes) -> None:
         return None
 

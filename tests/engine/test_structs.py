@@ -1,4 +1,4 @@
-"""Value classes: one `replace` for structs and dataclasses."""
+"""Value classes: one `replace` for structs and dataclasses, and what their objects make when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from fff.structs import Struct, replace
+from fff.structs import Struct, cached_property, replace
 
 
 class Place(Struct, frozen=True):
@@ -29,3 +29,20 @@ def test_some_fields_are_replaced_and_the_others_kept(kind: type[Place]) -> None
         replace(before, state="CA")  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         before.zip = 94705  # type: ignore[misc]
+
+
+class Route(Struct, dict=True):
+    stops: list[str]
+
+    @cached_property
+    def ends(self) -> tuple[str, str]:
+        """The first and the last stop."""
+        return self.stops[0], self.stops[-1]
+
+
+def test_what_is_made_when_it_is_asked_for_is_made_once_for_each_object() -> None:
+    there, back = Route(["Berkeley", "Oakland"]), Route(["Oakland", "Berkeley"])
+    assert there.ends is there.ends
+    assert (there.ends, back.ends) == (("Berkeley", "Oakland"), ("Oakland", "Berkeley"))
+    assert replace(there, stops=["Albany"]).ends == ("Albany", "Albany"), "a copy makes its own"
+    assert Route.ends.__doc__ == "The first and the last stop."

@@ -1,4 +1,4 @@
-"""What is under way is given up in time, and by one timer for all of it."""
+"""What is under way is given up in time, by one timer for all of it; what is done once in a turn of the loop, or several."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fff.simulation.loop import run
-from fff.web.clock import Deadline, Deadlines
+from fff.web.clock import Coalescer, Deadline, Deadlines, OnceATurn
 
 
 def test_each_ends_at_its_own_time_and_moves_on_its_own() -> None:
@@ -54,3 +54,41 @@ def test_a_cancellation_from_outside_is_none_in_time() -> None:
         return [type(one) for one in ended], bool(deadlines.open)
 
     assert run(main) == ([asyncio.CancelledError, TimeoutError], False)
+
+
+def test_what_is_looked_up_is_so_once_in_each_turn_of_a_loop() -> None:
+    looks = 0
+
+    def look() -> int:
+        nonlocal looks
+        looks += 1
+        return looks
+
+    now = OnceATurn(look)
+
+    async def asked() -> list[int]:
+        one, other = now(), now()
+        await asyncio.sleep(0)
+        return [one, other, now()]
+
+    assert run(asked) == [1, 1, 2]
+    assert run(asked) == [3, 3, 4], "what a loop has left unsaid is not of the next one"
+
+
+def test_what_comes_in_turns_that_follow_one_another_is_taken_together() -> None:
+    taken: list[list[int]] = []
+    turns = Coalescer(taken.append, enough=4)
+
+    async def come(*numbers: int, apart: int) -> None:
+        for number in numbers:
+            turns.add(number)
+            for _ in range(apart):
+                await asyncio.sleep(0)
+        await asyncio.sleep(1)
+
+    run(lambda: come(1, 2, 3, apart=3))
+    assert taken == [[1, 2, 3]], "some turns without any are no end"
+    run(lambda: come(4, 5, apart=9))
+    assert taken[1:] == [[4], [5]], "more are"
+    run(lambda: come(6, 7, 8, 9, 10, apart=1))
+    assert taken[3:] == [[6, 7, 8, 9], [10]], "and so are as many as are enough"

@@ -31,6 +31,14 @@ def key_bytes(key: Key) -> bytes | None:
     return "\x1f".join(f"{type(value).__name__}:{value!r}" for value in key).encode()
 
 
+def key_part(key: Key, names: Sequence[str], some: Sequence[str]) -> Key:
+    """The values of some of the columns that a key is for."""
+    if names == some:
+        return key
+    values = dict(zip(names, key, strict=True))
+    return tuple(values[name] for name in some)
+
+
 def quals_bytes(quals: Quals) -> bytes:
     """Qualifiers as a text that `quals_from` reads."""
     parts = [(one.column, one.operator, type(one.value).__name__, text_of(one.value)) for one in quals]

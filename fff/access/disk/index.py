@@ -127,14 +127,14 @@ class DiskIndex:
 
     def __init__(self, path: Path, *, at_once: bool = False) -> None:
         self._synchronous = "FULL" if at_once else "NORMAL"
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             self._db = sqlite3.connect(
                 path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
             )
         self._db.text_factory = _text
         self._keysets: dict[bytes, tuple[int, list[KeptKeys]]] = {}
         try:
-            with _sqlite_errors():
+            with _SQLITE_ERRORS:
                 self._open()
         except BaseException:
             self.close()
@@ -159,7 +159,7 @@ class DiskIndex:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside, or nothing."""
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -182,7 +182,7 @@ class DiskIndex:
         return self._scans("whole", whole, since, until)
 
     def _scans(self, by: str, name: bytes, since: float, until: float) -> list[ScanEntry]:
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             scans = self._db.execute(
                 "SELECT id, CAST(columns AS TEXT), file, mac, CAST(rows AS INTEGER),"  # noqa: S608 - fixed names
                 " CAST(bytes AS INTEGER), CAST(fetched AS REAL), CAST(shape AS BLOB), CAST(whole AS BLOB),"
@@ -197,7 +197,7 @@ class DiskIndex:
 
     def keysets(self, shape: bytes) -> list[KeptKeys]:
         """What a table has been looked up by. Asked with every key: read again where something has been written since."""
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             (version,) = self._db.execute("PRAGMA data_version").fetchone()  # of what others have written
             known = self._keysets.get(shape)
             if known is not None and known[0] == version:
@@ -212,7 +212,7 @@ class DiskIndex:
     def answers(self, keyset: int, keys: Sequence[bytes], since: float, until: float) -> list[KeptAnswer]:
         """The answers to those of the keys that were given in that time."""
         answers: list[tuple[bytes, bytes | None, bytes, int, float, float, int]] = []
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
@@ -225,9 +225,14 @@ class DiskIndex:
                 ).fetchall()
         return [KeptAnswer(*one) for one in answers]
 
+    def has_replies(self) -> bool:
+        """Whether anything was answered to a request that is kept."""
+        with _SQLITE_ERRORS:
+            return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is not None
+
     def reply(self, request: bytes) -> Reply | None:
         """What was answered to a request."""
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             reply = self._db.execute(
                 "SELECT request, CAST(etag AS TEXT), CAST(modified AS TEXT), CAST(headers AS TEXT),"
                 " CAST(body AS BLOB), mac FROM reply WHERE request = ?",
@@ -237,7 +242,7 @@ class DiskIndex:
 
     def held(self) -> list[Held]:
         """What is kept, table by table."""
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             held = self._db.execute(
                 "SELECT source, name, sum(scan), sum(keys), sum(rows), sum(bytes), min(oldest) FROM ("
                 " SELECT source, name, count(*) AS scan, 0 AS keys, sum(rows) AS rows, sum(bytes) AS bytes,"
@@ -253,7 +258,7 @@ class DiskIndex:
 
     def size(self) -> int:
         """Bytes of the index and of the files it names."""
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
             (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
             (each,) = self._db.execute("PRAGMA page_size").fetchone()
@@ -262,7 +267,7 @@ class DiskIndex:
 
     def files(self) -> set[str]:
         """The files it names."""
-        with _sqlite_errors():
+        with _SQLITE_ERRORS:
             return {_file(file) for (file,) in self._db.execute("SELECT file FROM scan")}
 
     # ---------------------------------------------------------------------- writing, inside of `writing` only
@@ -403,13 +408,22 @@ def _names(text: str | None) -> tuple[str, ...]:
     return tuple(text.split("\n"))
 
 
-@contextlib.contextmanager
-def _sqlite_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise IndexBusy(str(error)) from error
-    except UnicodeDecodeError as error:  # what SQLite says of a damaged table quotes it
-        raise IndexBroken("damaged text") from error
-    except sqlite3.Error as error:
-        raise IndexBroken(str(error)) from error
+class _SqliteErrors:
+    """What SQLite raises within comes out as one of ours. No generator: every key goes through it."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        match error:
+            case None:
+                return
+            case sqlite3.OperationalError():
+                raise IndexBusy(str(error)) from error
+            case UnicodeDecodeError():  # what SQLite says of a damaged table quotes it
+                raise IndexBroken("damaged text") from error
+            case sqlite3.Error():
+                raise IndexBroken(str(error)) from error
+
+
+_SQLITE_ERRORS = _SqliteErrors()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fff.access.disk.index import Reply
 from fff.access.disk.store import RowStore
 from fff.limits import CACHE_ANSWER_BYTES
+from fff.web.clock import OnceATurn
 from fff.web.types import Remembered
 
 _LEVEL = 1  # of packing: answers are texts, and time is what is short
@@ -21,6 +22,12 @@ class Replies:
 
     def __init__(self, store: RowStore) -> None:
         self._store = store
+        self._has_any = OnceATurn(store.has_replies)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to find."""
+        return not self._has_any()
 
     async def find(self, name: bytes) -> Remembered | None:
         """The answer to the request of that name, unless it is damaged or gone."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
+from functools import cache, partial
+from itertools import repeat
 from typing import cast
 
 import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
-from fff.access.disk.codec import by_key, key_bytes, packed, quals_bytes, unpacked
+from fff.access.disk.codec import by_key, key_bytes, key_part, packed, quals_bytes, unpacked
 from fff.access.disk.discretion import Discretion
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
@@ -24,6 +26,7 @@ from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
 from fff.structs import replace
+from fff.web.clock import OnceATurn
 
 #: Scans of a table on disk that are looked at for what is wanted, newest first.
 _MOST_PARTS = 32
@@ -80,6 +83,7 @@ class CachedSource:
         self._covering = Covering(self._whole_scan)
         self._named: dict[tuple[str, ...], tuple[bytes, ...]] = {}  # shapes by key columns
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
+        self._keysets_now = cache(lambda names: OnceATurn(partial(self._keysets, names)))
 
     def _shapes(self, keys: tuple[str, ...] = ()) -> tuple[bytes, ...]:
         """Names in the store: first the one to keep answers under, then those whose rows hold all that is wanted as well.
@@ -182,7 +186,7 @@ class CachedSource:
                         file = None
                     if file is not None:
                         file.add(page.rows)
-                    yield replace(page, rows=page.rows.select(list(columns)))
+                    yield page.select(columns)
             # Where few rows are wanted the source may have ended after them.
             whole = not truncated and self._table.rows_wanted is None
             text = b"" if mark is None else mark.text
@@ -290,7 +294,7 @@ class CachedSource:
         known = self._answered(method.keys, needed, keys)
         if known:
             meter.cached += len(known)
-            yield Page(pa.concat_batches([rows.select(list(columns)) for rows in known.values()]))
+            yield _page_of(known.values(), columns)
         left = [key for key in keys if key not in known]
         if not left:
             return
@@ -312,28 +316,24 @@ class CachedSource:
         """As `Prompt` says: where all or nothing of it is on disk."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
         asked = self._columns(needed)
-        together = self._groups(method, asked)
         if (
             self._prompt is None
-            or together is not None
+            or self._groups(method, asked) is not None
             or await self._covering.by(method.keys, needed) is not None
         ):
             return (), self.lookup(table, method, columns, keys, meter=meter)
-        known = self._answered(method.keys, needed, keys)
-        if known:
-            if not all(key in known for key in keys):
+        if known := self._answered(method.keys, needed, keys, self._keysets_now(method.keys)()):
+            if len(known) < len({*keys}):
                 return (), self.lookup(table, method, columns, keys, meter=meter)
             meter.cached += len(known)
-            return [Page(pa.concat_batches([rows.select(list(columns)) for rows in known.values()]))], None
+            return [_page_of(known.values(), columns)], None
         began = self._store.now(), _doubtful(meter)
         pages, rest = await self._prompt.answer(table, method, asked, keys, meter=meter)
-        some = self._brought(method.keys, asked, keys, pages, rest, began=began, meter=meter)
-        if rest is None:  # no page is waited for
-            pages = [page async for page in some]
-            if asked != tuple(columns):
-                pages = [replace(page, rows=page.rows.select(list(columns))) for page in pages]
-            return pages, None
-        return (), _selected(some, columns)
+        if rest is not None:
+            some = self._brought(method.keys, asked, keys, pages, rest, began=began, meter=meter)
+            return (), _selected(some, columns)
+        self._keep(method.keys, asked, keys, pages, began=began, meter=meter)
+        return pages if asked == tuple(columns) else list(map(Page.select, pages, repeat(columns))), None
 
     def _groups(self, method: LookupMethod, columns: tuple[str, ...]) -> Together | None:
         """In which groups keys are asked for; None where there are none, or no run goes on from this one."""
@@ -391,25 +391,20 @@ class CachedSource:
         columns: tuple[str, ...],
         keys: Keys,
         first: Sequence[Page],
-        rest: AsyncIterator[Page] | None,
+        rest: AsyncIterator[Page],
         *,
         began: tuple[float, int],
         meter: AccessMeter,
     ) -> AsyncGenerator[Page]:
         """What the source answers, some of it here and more to come; kept once it is whole."""
-        brought = [page.rows for page in first]
-        whole = all(page.truncated is None for page in first)
+        pages = [*first]
         for page in first:
             yield page
-        if rest is not None:
-            async with aclosing(cast("AsyncGenerator[Page]", rest)) as stream:
-                async for page in stream:
-                    whole = whole and page.truncated is None
-                    brought.append(page.rows)
-                    yield page
-        fetched, before = began
-        if whole and _doubtful(meter) == before:
-            self._keep(names, columns, keys, brought, fetched)
+        async with aclosing(cast("AsyncGenerator[Page]", rest)) as stream:
+            async for page in stream:
+                pages.append(page)
+                yield page
+        self._keep(names, columns, keys, pages, began=began, meter=meter)
 
     async def _whole_scan(self, needed: Sequence[str]) -> pa.Table | None:
         """The rows of a scan on disk for lookups that need these columns: but for those that a list may just not tell."""
@@ -420,19 +415,26 @@ class CachedSource:
         whole = pa.Table.from_batches(rows, self._schema(entry.columns))
         return whole.drop_columns(list(entry.absent))
 
+    def _keysets(self, names: tuple[str, ...]) -> list[tuple[bytes, KeptKeys]]:
+        """What was looked up by some of these columns, or may have been."""
+        return [(shape, keyset) for shape in self._shapes(names) for keyset in self._store.keysets(shape)]
+
     def _answered(
-        self, names: tuple[str, ...], needed: Sequence[str], keys: Collection[Key]
+        self,
+        names: tuple[str, ...],
+        needed: Sequence[str],
+        keys: Collection[Key],
+        known: Sequence[tuple[bytes, KeptKeys]] | None = None,
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
         rows: dict[Key, pa.RecordBatch] = {}
-        known = [(shape, keyset) for shape in self._shapes(names) for keyset in self._store.keysets(shape)]
-        for shape, keyset in known:
+        for shape, keyset in self._keysets(names) if known is None else known:
             if not (set(keyset.keys) <= set(names) and set(needed) <= set(keyset.columns)):
                 continue
             texts = {
                 key: text
                 for key in keys
-                if key not in rows and (text := key_bytes(_part(key, names, keyset.keys))) is not None
+                if key not in rows and (text := key_bytes(key_part(key, names, keyset.keys))) is not None
             }
             wanted = list(dict.fromkeys(texts.values()))
             answers = self._store.answers(shape, keyset, wanted, self._ttl) if wanted else {}
@@ -452,17 +454,22 @@ class CachedSource:
         names: tuple[str, ...],
         columns: tuple[str, ...],
         keys: Keys,
-        brought: Sequence[pa.RecordBatch],
-        fetched: float,
+        pages: Sequence[Page],
+        *,
+        began: tuple[float, int],
+        meter: AccessMeter,
     ) -> None:
-        schema = self._schema(columns)
-        if any(not rows.schema.equals(schema) for rows in brought):
-            return  # of a source that does not keep to what it declares
-        rows = pa.concat_batches(brought) if brought else unpacked(None, schema)
+        """Keep what came for keys, if it is whole."""
+        fetched, before = began
+        schema, brought = self._schema(columns), [page.rows for page in pages]
+        whole = _doubtful(meter) == before and all(page.truncated is None for page in pages)
+        if not whole or any(not rows.schema.equals(schema) for rows in brought):
+            return  # or of a source that does not keep to what it declares
+        rows = pa.concat_batches(brought or [unpacked(None, schema)])  # a copy, of nothing beside it
         order = tuple(sorted(names))
         answers, tells = [], self._discretion.in_numbers(rows)
         for key, own in zip(keys, by_key(rows, names, keys), strict=True):
-            text, body = key_bytes(_part(key, names, order)), packed(own)
+            text, body = key_bytes(key_part(key, names, order)), packed(own)
             if text is None or self._discretion.in_text(b"\0".join([text, body or b""])):
                 continue
             if not tells or not self._discretion.in_numbers(own):
@@ -478,18 +485,16 @@ async def _in_order(pages: Sequence[Page]) -> AsyncGenerator[Page]:
         yield page
 
 
+def _page_of(answers: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Page:
+    return Page(pa.concat_batches([rows.select(list(columns)) for rows in answers]))
+
+
 async def _selected(pages: AsyncGenerator[Page], columns: Sequence[str]) -> AsyncGenerator[Page]:
     async with aclosing(pages):
         async for page in pages:
-            yield replace(page, rows=page.rows.select(list(columns)))
+            yield page.select(columns)
 
 
 def _doubtful(meter: AccessMeter) -> int:
     """Rises with every answer that a later run must get anew, so that it is told of what is wrong with it as well."""
     return meter.bad_records + meter.doubts
-
-
-def _part(key: Key, names: Sequence[str], some: Sequence[str]) -> Key:
-    """The values of some of the columns that a key is for."""
-    values = dict(zip(names, key, strict=True))
-    return tuple(values[name] for name in some)

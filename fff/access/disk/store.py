@@ -195,6 +195,10 @@ class RowStore:
         """What a request with this name is called here, which tells nothing of it; None where nothing is kept."""
         return self._try(lambda _: self._mac(b"request", name), None)
 
+    def has_replies(self) -> bool:
+        """Whether an answer to any request is kept."""
+        return bool(self._replies) or self._try(lambda index: index.has_replies(), False)
+
     def reply(self, request: bytes) -> Reply | None:
         """What was answered to a request, however long ago."""
         if request in self._replies:  # in this run, and not written yet

@@ -317,9 +317,10 @@ class _Asked:
 
     async def __call__(self, ask: Ask, arriving: Arriving | None = None) -> Response:
         exchange, planned, access = self._exchange, self.planned, self.access
-        make = partial(self._request, ask, arriving)
         try:
-            response = await exchange.pool.answer(make, exchange.policy, self.meter)
+            response = await exchange.pool.answer(
+                partial(self._request, ask, arriving), exchange.policy, self.meter
+            )
             bare = response.status in planned.no_rows
             if bare and not (self._keys or self.meter.pages or planned.table.quals or access.variant):
                 self.meter.warn(

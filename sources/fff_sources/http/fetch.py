@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
 from fff.errors import SourceError
 from fff.stats import AccessMeter
-from fff.structs import Struct, replace
+from fff.structs import Struct, cached_property, replace
 from fff.web.types import Response
 from fff_sources.http.paging import consistency, counted, paginators
-from fff_sources.http.paging.ends import WORDED, ReadingEnd, has_more, leads_on
+from fff_sources.http.paging.ends import WORDED, ReadingEnd, around_records, has_more, leads_on
 from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
 from fff_sources.http.paging.paginators import Ask, CutShortError, PageAnswer, PaginationError, Paginator
 from fff_sources.http.paging.surroundings import Counts
@@ -72,7 +72,7 @@ class Reading(Struct, dict=True):
     _drift = cached_property(lambda _: consistency.Drift())
     _codes = cached_property(lambda _: verdicts.OwnCodes())
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
-    _around = cached_property(lambda self: self._where.around if self.endpoint.format in WORDED else None)
+    _about = cached_property(lambda self: f"{self.source}.{self.table}")
     _totals = cached_property(lambda _: consistency.Totals())
     _ending = cached_property(
         lambda self: ReadingEnd(self.endpoint, self._totals, tells=bool(self.key) or not self.projected)
@@ -255,8 +255,7 @@ class Reading(Struct, dict=True):
             self._pages -= again  # it counts for nothing, as it is asked for to see what has places
             return [] if instead is not None else self._lacking(self._ending.owed), instead, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
-            mark, name = self._records_of(answer).mark(), f"{self.source}.{self.table}"
-            self.meter.variant_came(self.variant, mark, name, self.fill)
+            self.meter.variant_came(self.variant, self._records_of(answer).mark(), self._about, self.fill)
         following, rest, truncated = None, None, None
         owed = None if answer.body else self._ending.owed
         alone = window > 1 and (self._pages == 1 or ask.before is not None)
@@ -301,7 +300,7 @@ class Reading(Struct, dict=True):
         try:
             told = not (self.key or self.projected)  # else what comes twice is known, or may well be alike
             if told and (doubt := counted.check_place(ask, answer, self._records_of, paginator.param)):
-                self.meter.doubt(f"{self.source}.{self.table}: {doubt}")
+                self.meter.doubt(f"{self._about}: {doubt}")
             rest = paginator.rest(ask, answer) if independent else None
             following = paginator.after(ask, answer)
             if following is not None and not has_more(self.endpoint, answer):
@@ -358,7 +357,8 @@ class Reading(Struct, dict=True):
             origin, (fill, lost) = self._origin(response.url), self.filling(self.fill, response)
             block = self.body.few(response, opened, self.meter, origin, fill, missed=self.declared)
             if block is not None:
-                return list(owned([block], lost, partial(self._error, url=response.url)))
+                error = partial(self._error, url=response.url)
+                return [block] if lost is None else list(owned([block], lost, error))
         return list(self._blocks(Piece(response, 0) if arriving is None else arriving.rest(response), opened))
 
     def _blocks(self, piece: Piece, opened: Opened | None = None) -> Iterable[DecodedBlock]:
@@ -435,15 +435,15 @@ class Reading(Struct, dict=True):
         self._cut = None if cut is None else self._says(cut)
         if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
             body = self.body.text(response) if self.endpoint.format in WORDED else b""
-            answer = PageAnswer(body, response.headers, response.url, records, self._around)
+            answer = PageAnswer(body, response.headers, response.url, records, around_records(self.endpoint))
             self._came = answer.counts
             return [*(Page(block.rows) for block in blocks), *parts], answer
-        about = f"{self.source}.{self.table}"
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
-            self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, about)
+            self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, self._about)
         text = self.body.text(response) if opened is None else opened.text
-        self._drift.note_skipped(text, self.endpoint.skip_rows, self.endpoint.delimiter, self.meter, about)
-        answer = PageAnswer(text, response.headers, response.url, records, self._around)
+        if skipped := self.endpoint.skip_rows:
+            self._drift.note_skipped(text, skipped, self.endpoint.delimiter, self.meter, self._about)
+        answer = PageAnswer(text, response.headers, response.url, records, around_records(self.endpoint))
         self._came = self._came.plus(answer.counts)
         try:
             self._told = paginator.total(answer)

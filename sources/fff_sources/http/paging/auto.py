@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
+from fff.structs import cached_property
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.counted import Hidden
 from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_more
@@ -56,15 +57,21 @@ class AutoPaginator(Chained):
         self._may_ask = may_ask
         self._first_params = first_params
         self._approximate = approximate
-        self._unit = Unit()
-        self._hidden = Hidden()
         self._followed = False
         self._is_full = self._is_short = False  # the last page is as long as pages may be, or shorter
         self._confirms = False  # nothing but that one is short says of the next page that there is none
         self._base = 0  # the number of the first page
         self._guessed: str | None = None  # the parameter that pages are asked for with
-        self._seen: set[str] = set()  # cursors and URLs that were followed
         self._last: tuple[PageAnswer, PagingHints] | None = None
+
+    # Made when they are needed: most lookups have one page.
+    _unit = cached_property(lambda _: Unit())
+    _hidden = cached_property(lambda _: Hidden())
+
+    @cached_property
+    def _seen(self) -> set[str]:
+        """Cursors and URLs that were followed."""
+        return set()
 
     @property
     def param(self) -> str | None:
@@ -96,6 +103,8 @@ class AutoPaginator(Chained):
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next question. Raises CutShortError where there must be one and nothing says which."""
         more = self._hints(answer)
+        if more is SILENT and self._guessed is None and "link" not in answer.headers:
+            return None
         total = more.total.rows if more.total is not None and more.total.exact else None
         self._unit.take(answer.counts, total, size=more.length, by=ask.by)
         self._hidden.take(ask)
@@ -103,8 +112,6 @@ class AutoPaginator(Chained):
         self._is_full = more.length == length > 0
         self._is_short = more.length is not None and 0 < length < more.length
         self._confirms = False
-        if more is SILENT and self._guessed is None and "link" not in answer.headers:
-            return None
         ended = answer.is_empty and more.says_no  # some give a URL with every page
         following = self._by_link(answer, more) if self._guessed is None and not ended else None
         if following is None:

@@ -342,8 +342,6 @@ class Drift:
 
     def note_skipped(self, page: bytes, rows: int, delimiter: str, meter: AccessMeter, table: str) -> None:
         """So many rows of a page of CSV are left out: tells of others than those of the first one, as they may be data."""
-        if not rows:
-            return
         header, end = head_of(page, None, 0), head_of(page, None, rows)
         if header is None or end is None:
             return

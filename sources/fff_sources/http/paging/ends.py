@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fff.structs import replace
 from fff_sources.http.paging import counted
 from fff_sources.http.paging.consistency import Totals
@@ -10,12 +12,22 @@ from fff_sources.http.paging.envelope import PagingHints, Total, mentions_more, 
 from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
 from fff_sources.http.paging.surroundings import Counts
-from fff_sources.http.response.jsonpath import WHOLE, parse_path
+from fff_sources.http.response.jsonpath import WHOLE, JsonPath, parse_path
 from fff_sources.http.spec import spec
 
 #: Formats whose answers can be read for words around the records.
 WORDED = frozenset({"json", "xml"})
 _LARGE = 2**16  # bytes from which a body is looked into only where its edges have one of the words
+
+
+def around_records(endpoint: spec.Endpoint) -> JsonPath | None:
+    """The place of the elements of the list around those that records stand in."""
+    return _around(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else None
+
+
+@lru_cache(maxsize=1024)  # every answer is counted
+def _around(selector: str, form: str) -> JsonPath | None:
+    return parse_path(selector, form).around
 
 
 class ReadingEnd:

@@ -12,10 +12,9 @@ A server that repeats a cursor or a URL raises PaginationError; pages that repea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Protocol
 
-from fff.structs import Struct, field, replace
+from fff.structs import Struct, cached_property, field, replace
 from fff_sources.http.paging.envelope import PagingHints, number, says_estimate
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from fff.errors import SecretError, SourceError
@@ -95,8 +95,16 @@ class Authenticator:
                 self._failure, self._failed_at = error, now
             raise
 
-    async def answer(self, make: Make, policy: HostPolicy, meter: AccessMeter, *, yields: bool) -> Response:
+    def answer(
+        self, make: Make, policy: HostPolicy, meter: AccessMeter, *, yields: bool
+    ) -> Coroutine[None, None, Response]:
         """The answer to a request; where its token is refused before it has run out, to one more with a new token."""
+        proof = self._known
+        if proof is None or proof.sign is not None or isinstance(self._auth, FETCHED):
+            return self._answer(make, policy, meter, yields=yields)
+        return self._client.request(make(proof, yields), meter=meter)  # nothing to wait for, or to prove anew
+
+    async def _answer(self, make: Make, policy: HostPolicy, meter: AccessMeter, *, yields: bool) -> Response:
         now, proof = asyncio.get_running_loop().time(), self._known
         if proof is None or now >= self._ends:
             proof = await self.credentials(policy, meter, now)

@@ -84,8 +84,11 @@ def carried(access: HttpAccess, keys: Keys, batch_size: int) -> Carried:
 def is_plain(access: HttpAccess, key: Key) -> bool:
     """Whether a key goes into a request as any other: nothing about it is odd, for a batch or for a path."""
     separator = None if access.batch is None else access.batch.separator
-    texts = [templates.text_of(value) for value in key]
-    return all(text.strip(".") and (separator is None or separator not in text) for text in texts)
+    for value in key:
+        text = templates.text_of(value)
+        if not text.strip(".") or (separator is not None and separator in text):
+            return False
+    return True
 
 
 _PROVES_NOTHING = "an answer without rows proves nothing"

@@ -15,6 +15,7 @@ import pyarrow as pa
 from fff.schema import distinct_names, in_nearest
 from fff.stats import AccessMeter
 from fff.structs import Struct, replace
+from fff.web.clock import Coalescer
 from fff.web.types import Response
 from fff_sources.http.columnar import places_among, read_columns, read_schema, spelled
 from fff_sources.http.diagnosis import Explained, NoRecordsError
@@ -48,6 +49,7 @@ _BLOCK = 4_000  # records that are taken apart at a time, where they need care
 _ROWS = 16 * _BLOCK  # rows that are handed on at a time
 _LOOKED_AT = 2**16  # bytes of an answer that are looked at to show some of it
 _SHOWN = 200  # characters of it that are shown
+_ENOUGH = 64  # answers that are not kept waiting for more
 _SMALL = 2**16  # bytes below which it has no more records than are handed on at a time
 _MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is around them is read
 _LARGE = 2**21  # bytes from which a body is read in blocks
@@ -133,11 +135,12 @@ class _Part(Struct, frozen=True):
             yield self.array
 
 
-class _AnswersOfTurn(NamedTuple):
-    """Answers that are read together in the next turn of a loop, what their rows are filled with, and who waits."""
+class _WaitingAnswer(NamedTuple):
+    """An answer that is read together with others, what its rows are filled with, and who waits."""
 
-    loop: asyncio.AbstractEventLoop
-    answers: list[tuple[Response, Mapping[str, object], asyncio.Future[Opened | None]]]
+    answer: Response
+    fill: Mapping[str, object]
+    opened: asyncio.Future[Opened | None]
 
 
 class BodyDecoder:
@@ -160,7 +163,7 @@ class BodyDecoder:
         self._guesses = self._is_plain
         self._markup: tuple[Response, bytes] | None = None  # the last answer, and what it is as JSON
         self._asked: tuple[str, Sequence[object]] | None = None  # by position: whose records are which
-        self._turn: _AnswersOfTurn | None = None
+        self._together = Coalescer(self._read_together, _ENOUGH)
 
     def by_position(self, member: str, keys: Sequence[object]) -> BodyDecoder:
         """The same for an answer whose first record is that of the first key, and so on; they get it as a member."""
@@ -192,25 +195,20 @@ class BodyDecoder:
         return DecodedBlock(rows, count)
 
     async def open_together(self, answer: Response, fill: Mapping[str, object] | None) -> Opened | None:
-        """A small answer, its records read with those of all that come in the same turn of the loop; None of others.
+        """A small answer, its records read with those of all that come in the same turns of the loop; None of others.
 
-        Takes a turn: whoever has got its place at the host sends first.
+        Takes some turns: whoever has got its place at the host sends first.
         """
         small = self._is_plain and self._asked is None and 0 < len(answer.body) < _SMALL
         if not small or answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             await asyncio.sleep(0)
             return None
-        loop = asyncio.get_running_loop()
-        if self._turn is None or self._turn.loop is not loop:
-            self._turn = _AnswersOfTurn(loop, [])
-            loop.call_soon(self._read_turn, self._turn)
-        opened: asyncio.Future[Opened | None] = loop.create_future()
-        self._turn.answers.append((answer, fill or {}, opened))
+        opened: asyncio.Future[Opened | None] = asyncio.get_running_loop().create_future()
+        self._together.add(_WaitingAnswer(answer, fill or {}, opened))
         return await opened
 
-    def _read_turn(self, turn: _AnswersOfTurn) -> None:
-        self._turn = None
-        answers, opened, records, rows = turn.answers, [], [], None
+    def _read_together(self, answers: Sequence[_WaitingAnswer]) -> None:
+        opened, records, rows = [], [], None
         try:
             for answer, fill, _ in answers:
                 opened.append(self.open(answer))
