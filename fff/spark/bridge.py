@@ -37,7 +37,7 @@ except ImportError:
     ReadAllAvailable = ReadMaxRows = SupportsTriggerAvailableNow = object
 
 from fff.errors import SparkError
-from fff.spark.carriers import with_nulls
+from fff.spark.carriers import has_strict_fields, with_nulls
 from fff.spark.converters import OnlyFor
 from fff.spark.messages import locate, short
 from fff.spark.plans import RowsConf, check_is_query, has_script, is_over_few_rows, type_or_complaint
@@ -443,7 +443,7 @@ def _types(schema: pa.Schema) -> Any:
 def _carried(frame: Any) -> Any:
     """The same frame; what Arrow has no type for, as intervals of months and variants, is the text that Spark writes for it.
 
-    An empty `array()` or `map()` is one of elements without a type.
+    An empty `array()` or `map()` is one of elements without a type, and a struct one of fields that may be NULL.
     """
     odd = {f"c{at}": field for at, field in enumerate(frame.schema.fields) if not _has_arrow_type(field)}
     if not odd:
@@ -456,8 +456,8 @@ def _carried(frame: Any) -> Any:
 
 
 def _has_arrow_type(field: StructField) -> bool:
-    if isinstance(field.dataType, VariantType):
-        return False  # Arrow would get its bytes
+    if isinstance(field.dataType, VariantType) or has_strict_fields(field.dataType.jsonValue()):
+        return False  # Arrow would get its bytes, or refuse NULLs
     try:
         arrow_schema(StructType([field]))
     except (PySparkException, ValueError):  # Arrow itself refuses what an empty array() is made of
@@ -473,7 +473,7 @@ def _mapped(sql: str = "") -> Iterator[None]:
     except PySparkException as error:
         refused = SparkError(short(_message(error)))
         with suppress(PySparkException, Py4JError, ConnectionError, NotImplementedError):
-            locate(refused, error.getQueryContext(), sql)
+            locate(refused, error.getQueryContext(), str(error), sql)
         raise refused from error
     except Py4JJavaError as error:
         raise SparkError(short(_cause(error.java_exception))) from error

@@ -1,4 +1,4 @@
-"""Types in which values come that Arrow has no type for."""
+"""Types in which values come that Arrow has no type for, or refuses."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def with_nulls(kind: Any) -> Any:
         return kind
     parts = {name: name in _MAY_BE_NULL or with_nulls(part) for name, part in kind.items()}
     return parts | {"keyType": "string"} if parts.get("keyType") == "void" else parts
+
+
+def has_strict_fields(kind: Any) -> bool:
+    """Whether a type as Spark writes it in JSON has structs of fields that are never NULL.
+
+    Arrow finds NULLs in these where the struct itself is NULL, and refuses them.
+    """
+    parts = kind.values() if isinstance(kind, dict) else kind if isinstance(kind, list) else ()
+    strict = isinstance(kind, dict) and kind.get("nullable") is False
+    return strict or any(map(has_strict_fields, parts))

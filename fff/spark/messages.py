@@ -27,6 +27,13 @@ _INNER = (
 )
 _OF_PLANS = re.compile(r"\[(?:PIPE_|MISSING_|UNSUPPORTED_|GROUPING_|INVALID_WHERE)")
 _NUMBERED = re.compile(r"(?<=\w)#\d+L?\b")
+#: In front of a text of which Spark is asked whether it is a query.
+_ASKED = "DESCRIBE QUERY "
+_UNPARSED = re.compile(
+    rf"\[PARSE_SYNTAX_ERROR\].*\(line (?P<line>\d+), pos (?P<pos>\d+)\)\s*== SQL ==\n(?P<asked>{_ASKED})?",
+    re.DOTALL,
+)
+_WORD = re.compile(r"\w+|\S")
 _JAVA_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
 
 
@@ -41,11 +48,21 @@ def short(message: str) -> str:
     return f"Spark: {_NUMBERED.sub('', text) if _OF_PLANS.match(text) else text}"
 
 
-def locate(error: SparkError, contexts: Iterable[Any], text: str) -> None:
-    """Note which part of its text a query failed at, where that is told."""
+def locate(error: SparkError, contexts: Iterable[Any], said: str, text: str) -> None:
+    """Note which part of its text a query failed at, or at which word Spark's grammar had none any more, where that is told."""
     one = next((one for one in contexts if one.fragment()), None)
     if one is not None:
         error.fragment, error.start, error.given = str(one.fragment()), int(one.startIndex()), text
+        return
+    told = _UNPARSED.search(said)
+    if told is None:
+        return
+    lines = text.splitlines(keepends=True)
+    before = len(_ASKED) if told["line"] == "1" and told["asked"] else 0
+    start = sum(map(len, lines[: int(told["line"]) - 1])) + int(told["pos"]) - before
+    word = _WORD.match(text, max(start, 0))
+    if word is not None:
+        error.fragment, error.start, error.given = word[0], start, text
 
 
 @contextmanager

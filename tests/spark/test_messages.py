@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fff.spark.messages import short
+from fff.errors import SparkError
+from fff.spark.messages import locate, short
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,26 @@ from fff.spark.messages import short
 )
 def test_what_is_told(said: str, told: str) -> None:
     assert short(said) == f"Spark: {told}"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "place", "word"),
+    [
+        ("SELECT 1 FROM t RIGHT SEMI JOIN u", True, "line 1, pos 37", "SEMI"),
+        ("SELECT 1\nFROM t WHERE a = ANY (SELECT 1)", True, "line 2, pos 21", "("),
+        ("SELECT 1 FROM t RIGHT SEMI JOIN u", False, "line 1, pos 22", "SEMI"),
+    ],
+)
+def test_where_a_text_is_no_query_any_more(text: str, asked: bool, place: str, word: str) -> None:
+    shown = f"DESCRIBE QUERY {text}" if asked else text
+    error = SparkError("it is none")
+    locate(
+        error,
+        (),
+        f"[PARSE_SYNTAX_ERROR] At '{word}'. SQLSTATE: 1 ({place})\n\n== SQL ==\n{shown}\n---^^^\n",
+        text,
+    )
+    assert (error.fragment, error.start, error.given) == (word, text.index(word), text)
+    other = SparkError("it is something else")
+    locate(other, (), f"[DIVIDE_BY_ZERO] ({place})\n\n== SQL ==\n{shown}", text)
+    assert other.fragment == ""

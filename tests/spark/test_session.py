@@ -240,6 +240,16 @@ def _session_of(spark: SparkEngine) -> Iterator[Session]:
     yield session
 
 
+def test_a_struct_that_is_null_may_have_fields_that_never_are(spark: SparkEngine) -> None:
+    rows = {"t": pa.table({"a": pa.array([1, 2, None], pa.int64())})}
+    sql = """SELECT q.s, array(q.s) AS l, map('k', q.s) AS m FROM t LEFT JOIN
+    (SELECT a, struct(count(*) AS n) AS s FROM t WHERE a > 1 GROUP BY a) q ON q.a = t.a ORDER BY t.a"""
+    found = spark.run_over(sql, rows)
+    assert found.column("s").to_pylist() == [None, None, {"n": 1}]
+    assert found.column("l").to_pylist() == [[None], [None], [{"n": 1}]]
+    assert found.column("m").to_pylist() == [[("k", None)], [("k", None)], [("k", {"n": 1})]]
+
+
 def test_rows_without_columns_can_be_counted(spark: SparkEngine) -> None:
     with Spool(pa.schema([])) as spool:
         spool.append(pa.RecordBatch.from_pydict({"x": list(range(9))}).select([]))

@@ -20,6 +20,12 @@ REFUSED = [
     ("SELECT struct(u.*) FROM t LEFT SEMI JOIN u ON t.k = u.k", "*"),
     ("SELECT q.* FROM t LEFT SEMI JOIN (SELECT * FROM u) q ON t.k = q.k", "*"),
     ("SELECT t.id FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u c ON c.k = u.k", "k"),
+    *((f"SELECT * FROM t NATURAL {kind} JOIN u", "u") for kind in ("SEMI", "LEFT ANTI", "CROSS")),
+    ("SELECT * EXCEPT (k, t.k) FROM t", "t.k"),
+    ("SELECT st.* FROM n ORDER BY nope", "nope"),
+    ("SELECT a, st.* FROM n", "a"),
+    ("SELECT st.* FROM n WHERE a = 1", "a"),
+    ("SELECT * FROM VALUES (struct(1, 2)), ((3, 4)) AS v(x)", "x"),
     ("SELECT array_contains(arr, '1') FROM n", "'1'"),
     ("SELECT array_contains(map_keys(m), 1) FROM n", "1"),
     ("SELECT array_append(arr, t.dt) FROM n, t", "t.dt"),
@@ -150,6 +156,19 @@ REFUSED = [
 TAKEN = [
     "SELECT count(*), count(DISTINCT *), count(t.k, t.s), count(u.*, t.*), count(1, t.*), count(t.* EXCEPT (id)), count(struct(t.*)) FROM t, u",
     "SELECT count(st.*) FROM n",
+    *(
+        f"SELECT st.* FROM n {clause}"
+        for clause in (
+            *("ORDER BY b DESC, n.id", "SORT BY a", "DISTRIBUTE BY a", "GROUP BY a, b", "ORDER BY st.a"),
+            "QUALIFY rank() OVER (ORDER BY a) = 1",
+        )
+    ),
+    "SELECT st.*, a + 1 AS x, x + 1, b FROM n ORDER BY x, a",
+    "SELECT n.st.* EXCEPT (a), count(*) FROM n, t WHERE n.id = t.id GROUP BY st HAVING b = 'x' ORDER BY b",
+    "SELECT b FROM (SELECT z.* FROM (SELECT st AS z FROM n) ORDER BY a LIMIT 1)",
+    "SELECT x + y FROM VALUES (struct(1, 2)), ((3, 4)), (5, 6) AS v(x, y)",
+    "VALUES struct(1, 2), (3, 4), (struct(5, 6))",
+    "VALUES (struct(1)), (2), ((3))",
     "SELECT t.* FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u c ON c.k = t.k AND c.n = n",
     "SELECT t.id FROM t LEFT ANTI JOIN (u JOIN u c ON u.k = c.k) ON t.k = u.k AND t.id < c.n",
     "SELECT u.* FROM t LEFT SEMI JOIN u ON t.k = u.k JOIN u ON t.k = u.k",

@@ -80,6 +80,7 @@ def test_errors_are_those_of_spark(text: str, told: str) -> None:
     [case] = taken([text], rows(random.Random(3), 60))
     assert case.found.failed is not None
     assert told in case.found.failed.message
+    assert "spark.sql." not in case.found.failed.message, "a setting that nobody can make here"
 
 
 def test_arrays_of_nulls_alone_keep_their_elements() -> None:

@@ -41,6 +41,7 @@ ALONE = [
     "SELECT array(i) AS x FROM u UNION ALL SELECT array(l) FROM r",
     "(SELECT i, s FROM r)", "((SELECT l + 1, 's' FROM r))", "(TABLE u)", "((SELECT i FROM r) UNION (SELECT i FROM u))", "(FROM r |> WHERE b |> SELECT i)",
     "(SELECT i FROM r) LIMIT 2", "((SELECT i FROM r) LIMIT 2);", "(SELECT i FROM r LIMIT 4) LIMIT 3 OFFSET 1", "(WITH q AS (SELECT i FROM r) SELECT * FROM q)",
+    "VALUES (struct(1, 'a' AS b)), ((2, 'c')), (3, 'd')", "SELECT x, y FROM VALUES (struct(struct(1, 2), 3)), ((NULL, 4)) AS v(x, y)",
     "WITH q AS (SELECT i AS n FROM r) (SELECT * FROM q) LIMIT 3", "(SELECT i FROM r UNION ALL SELECT i FROM u)LIMIT 7 OFFSET 3",
 ]  # fmt: skip
 

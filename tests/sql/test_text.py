@@ -41,6 +41,14 @@ def test_split(text: str, statements: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["VALUES ()", "SELECT * FROM VALUES (1), () AS v(x)", "SELECT 1 IN (VALUES ())"]
+)
+def test_a_row_has_values(text: str) -> None:
+    with pytest.raises(QueryError, match=r"syntax error.*expecting values"):
+        parse_statement(text)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("SELECT 'a; SELECT 2", "this string does not end\n  1 | SELECT 'a; SELECT 2\n             ^"),

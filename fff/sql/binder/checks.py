@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from fff.errors import Span
-from fff.sql.binder.names import parts_of, reference_span, star_tokens
+from fff.sql.binder.names import parts_of, qualifier_of, reference_span, star_tokens
 from fff.sql.binder.scopes import Found, QueryTree, SelectScope, Source, ambiguous, resolve
 from fff.sql.syntax.statement import (
     Node,
@@ -205,6 +205,8 @@ def _check_excepted(statement: Statement, scope: SelectScope, star: Node) -> Non
     """Raises QueryError for a column of EXCEPT that nothing has which the star stands for."""
     own = star.this if isinstance(star, exp.Column) else star
     excepted = arg(own, "except")
+    if isinstance(star, exp.Column) and not any(one.answers_to(qualifier_of(star)) for one in scope.sources):
+        return  # of a struct, whose fields it leaves out
     known = [source.names for source in scope.sources if not source.hidden]
     names = {name.lower() for some in known for name in some or ("",)}
     for node in excepted if isinstance(excepted, list) and "" not in names else ():

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
+import pyarrow as pa
+
 from fff.catalog import Catalog, Naming, Table
 from fff.dataflow.plan.expressions import Column
 from fff.errors import Span
@@ -246,12 +248,12 @@ class NamedRelation(Protocol):
 
 
 def made_names(items: Iterable[Node]) -> dict[str, list[list[str]]]:
-    """The names of a select list's entries, lower case, each with what stands before it: nothing where it is given, `st` before `k` in `st.k`."""
+    """The names of a select list's entries, lower case, each with what stands before it: nothing where it is given, `st` before `k` in `st.k`, and before a star."""
     made: dict[str, list[list[str]]] = {}
     for item in items:
         if item.alias:
             made.setdefault(item.alias.lower(), []).append([])
-        elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+        elif isinstance(item, exp.Column):
             *qualifier, name = (part.name.lower() for part in parts_of(item))
             if qualifier:
                 made.setdefault(name, []).append(qualifier)
@@ -261,11 +263,28 @@ def made_names(items: Iterable[Node]) -> dict[str, list[list[str]]]:
 def is_made(
     name: str, made: Mapping[str, Sequence[Sequence[str]]], sources: Collection[NamedRelation]
 ) -> bool:
-    """Whether such a name is no source's: it is given, or that of a field, before which no name of a source stands."""
+    """Whether such a name is no source's: it is given, or that of a field, before which no name of a source stands.
+
+    A star of a struct may make any.
+    """
     return any(
         not qualifier or not any(source.answers_to(qualifier) for source in sources)
-        for qualifier in made.get(name, ())
+        for qualifier in (*made.get(name, ()), *made.get("*", ()))
     )
+
+
+def struct_fields(kind: pa.DataType, path: Iterable[str] = ()) -> frozenset[str]:
+    """The names, lower case, of the columns that a star behind a struct makes, or behind what names of fields lead to."""
+    for name in path:
+        inner = {one.name.lower(): one.type for one in kind} if pa.types.is_struct(kind) else {}
+        kind = inner.get(name.lower(), pa.null())
+    return frozenset(one.name.lower() for one in kind) if pa.types.is_struct(kind) else frozenset()
+
+
+def starred(node: Node) -> Node:
+    """What stands before a star, as a column."""
+    parts = (one.copy() for one in reversed(parts_of(node)[:-1]))
+    return exp.Column(**dict(zip(("this", "table", "db", "catalog"), parts, strict=False)))
 
 
 def not_taken(alias: str, taken: Collection[str]) -> str:

@@ -21,6 +21,8 @@ from fff.sql.binder.names import (
     reference_span,
     resolve,
     star_tokens,
+    starred,
+    struct_fields,
     try_resolve,
 )
 from fff.sql.binder.spj_block import Condition, SourceBlock
@@ -134,10 +136,7 @@ class _ClauseReader(Struct):
         if scope.star(owner):
             self.uses.append(StarUse(self._star_span(node), self._starred(node.this, scope, owner)))
             return
-        struct = exp.Column(
-            **dict(zip(("this", "table", "db", "catalog"), (p.copy() for p in reversed(parts)), strict=False))
-        )
-        reference = try_resolve(statement, struct, scope)
+        reference = try_resolve(statement, starred(node), scope)
         if reference is None:
             where = identifier_span(parts[0])
             known = ", ".join(qualified(relation.alias) for relation in scope.relations)
@@ -174,6 +173,10 @@ class _ClauseReader(Struct):
                     else f"unknown column {shown} in EXCEPT",
                     reference_span(node),
                     hint="write the alias before it" if excepted else None,
+                )
+            if excepted[0] in removed:
+                raise self.block.statement.error(
+                    f"column {name} stands twice in EXCEPT", reference_span(node)
                 )
             removed.add(excepted[0])
         return tuple(column for column in columns if column not in removed)
@@ -242,8 +245,21 @@ def analyse(
 
 def _aliases(block: SourceBlock, items: Sequence[Node]) -> frozenset[str]:
     """The names that some entries of the select list make."""
-    made = made_names(items)
-    return frozenset(name for name in made if is_made(name, made, block.scope.relations))
+    made = made_names(item for item in items if not isinstance(item.this, exp.Star))
+    given = frozenset(name for name in made if is_made(name, made, block.scope.relations))
+    return given.union(*(_star_fields(block, item) for item in items))
+
+
+def _star_fields(block: SourceBlock, item: Node) -> frozenset[str]:
+    """The names of the fields that a star of a struct makes columns of, lower case."""
+    if not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+        return frozenset()
+    owner = [part.name for part in parts_of(item)[:-1]]
+    struct = None if block.scope.star(owner) else try_resolve(block.statement, starred(item), block.scope)
+    if struct is None:
+        return frozenset()
+    behind = owner[struct.qualifiers + 1 :]
+    return struct_fields(block.scope.field(struct.column).arrow, behind)
 
 
 def is_row_for_row(select: Node) -> bool:
@@ -371,6 +387,8 @@ def _outputs(block: SourceBlock, items: Sequence[Node]) -> frozenset[str]:
             meanings.setdefault(item.alias.lower(), set()).add(id(item))
         for name, column in columns or ():
             meanings.setdefault(name.lower(), set()).add(column)
+        for name in _star_fields(block, item):
+            meanings.setdefault(name, set()).add((id(item), name))
     return frozenset(name for name, several in meanings.items() if len(several) == 1)
 
 

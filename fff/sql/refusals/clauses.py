@@ -5,9 +5,10 @@ from __future__ import annotations
 from fff.schema import MOST_DIGITS
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.scalars.words import MORE_PARTS, PARTS, SECONDS
-from fff.sql.syntax.statement import Node, exp, refused
+from fff.sql.syntax.statement import Node, exp, keyword, refused
 
 _PARTS = frozenset({*PARTS, *MORE_PARTS, *SECONDS})
+_NEVER_NATURAL = frozenset({"SEMI", "ANTI", "CROSS"})
 
 
 def check_clauses(tree: QueryTree) -> None:
@@ -28,6 +29,8 @@ def _mistake(node: Node) -> tuple[Node, str] | None:
             part = node.expressions[0]
             if isinstance(part, exp.Literal) and part.is_string and part.name.upper() not in _PARTS:
                 return part, f"[INVALID_EXTRACT_FIELD] {part.name} is no part of a moment"
+        case exp.Join() if keyword(node, "method") == "NATURAL" and keyword(node, "kind") in _NEVER_NATURAL:
+            return node, f"NATURAL goes with no {keyword(node, 'kind')} JOIN: name the columns, USING (…)"
         case exp.Anonymous() if node.name.lower() == "named_struct":
             return _of_struct(node)
         case exp.Escape(expression=exp.Literal() | exp.Null() as mark) if (

@@ -212,7 +212,7 @@ def _check_renamed(statement: Statement, source: Source) -> None:
         width = _width(source.query) if inner and source.query is not None else None
     if width is not None and width != len(names):
         raise refused(
-            statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
+            statement, names[0], f"names for {counted(len(names), 'column')}, of {counted(width, 'column')}"
         )
 
 
@@ -229,7 +229,7 @@ def _check_rows(statement: Statement, values: Node) -> None:
     names: Sequence[Node] = alias.columns if isinstance(alias, exp.TableAlias) else ()
     if names and rows and len(names) != width:
         raise refused(
-            statement, names[0], f"{counted(len(names), 'column')} are named, of {counted(width, 'column')}"
+            statement, names[0], f"names for {counted(len(names), 'column')}, of {counted(width, 'column')}"
         )
 
 
@@ -248,5 +248,5 @@ def _check_names(statement: Statement, query: Query) -> None:
         raise refused(
             statement,
             parent.args["alias"],
-            f"{counted(len(query.renamed), 'column')} are named, of {counted(width or 0, 'column')}",
+            f"names for {counted(len(query.renamed), 'column')}, of {counted(width or 0, 'column')}",
         )

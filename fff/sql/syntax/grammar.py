@@ -378,6 +378,19 @@ class SparkGrammar(SparkParser):
             made.meta["word"] = word
         return made
 
+    def _parse_value(self, values: bool = True) -> exp.Tuple | None:
+        """A row of VALUES; brackets or a `struct(…)` that stand alone in it are the row themselves, as in Spark."""
+        began = self._index
+        made = super()._parse_value(values)
+        if made is not None and not made.expressions:
+            self.raise_error("Expecting values", self._prev)
+        alone = made.expressions[0].unnest() if made is not None and len(made.expressions) == 1 else None
+        while self._tokens[began].token_type is TokenType.L_PAREN:
+            began += 1
+        if isinstance(alone, exp.Struct) and self._tokens[began].text.lower() == "struct":
+            return exp.Tuple(expressions=[getattr(one, "expression", one) for one in alone.expressions])
+        return exp.Tuple(expressions=alone.expressions) if isinstance(alone, exp.Tuple) else made
+
     def _parse_subquery(self, this: Node | None, parse_alias: bool = True) -> exp.Subquery | None:
         """A query in brackets; behind it a sample, and behind that the alias, which sqlglot expects in front of the sample."""
         made = super()._parse_subquery(this, parse_alias=parse_alias)

@@ -15,11 +15,7 @@ from fff.dataflow.kernels.values import Failures, Kernel, Partial, Value, of_typ
 from fff.schema import ArrowType
 
 _NULL_KEY = "[NULL_MAP_KEY] Cannot use null as map key."
-_TWICE = (
-    "[DUPLICATED_MAP_KEY] Duplicate map key {} was found, please check the input data.\n"
-    'If you want to remove the duplicated keys, you can set "spark.sql.mapKeyDedupPolicy" to "LAST_WIN" so that '
-    "the key inserted at last takes precedence."
-)
+_TWICE = "[DUPLICATED_MAP_KEY] Duplicate map key {} was found, please check the input data."
 
 
 def checked(

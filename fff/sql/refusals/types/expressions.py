@@ -415,7 +415,9 @@ class Expressions(Calls):
             spans = self._listed(at) if self._is(at, (TokenType.L_PAREN,)) else []
             kind, end = self.value(at)
             rows.append([self.whole(*one) for one in spans] if spans else [(kind, at, end)])
-            if end < 0 or self._is(at + 1, _QUERY - {TokenType.L_PAREN}):
+            alone = self._tokens[spans[0][0] if spans else at].text.lower()
+            row = len(spans) < 2 and alone in {"(", "struct"}  # several columns, perhaps
+            if row or end < 0 or self._is(at + 1, _QUERY - {TokenType.L_PAREN}):
                 return []
             if not self._is(end, (TokenType.COMMA,)):
                 return rows
