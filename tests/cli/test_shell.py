@@ -356,7 +356,10 @@ def test_options_are_set_for_the_statements_to_come(piped, tmp_path):
     assert out.endswith("pager = off\nlive = on\ncache = spec\n")
     options = json.loads((tmp_path / "r").read_text())["options"]
     assert (options["deadline"], options["max_requests"], options["prefer"]) == ("2.5", "7", "cheap")
-    assert piped("\\set deadline 3\n\\set deadline off\n")[1] == "deadline = 3.0\ndeadline = off\n"
+    told = piped("\\set deadline 3\n\\set deadline off\nrows 0;", output="csv")
+    assert told[1] == "n,name\n", "rows and nothing else go where results go"
+    assert told[2].startswith("deadline = 3.0\ndeadline = off\n")
+    assert piped("\\set prefer")[1] == "prefer = balanced\n"
     for wrong, told in (
         ("deadline soon", "\\set deadline soon: it must be a number of seconds above 0, or off"),
         ("deadline nan", "\\set deadline nan: it must"),
@@ -382,7 +385,7 @@ def test_the_cache_on_disk_is_switched_between_statements(tmp_path, monkeypatch,
         monkeypatch.setenv("FFF_DEMO_BASE_URL", server.base_url)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(program.encode())))
         assert run(["shell", "-q", "-s", str(SPEC)]) == 0
-    assert capfd.readouterr().out.endswith("zip\n94701\nmax-requests = 1\ncache = off\n")
+    assert capfd.readouterr().out.endswith("zip\n94701\ncache = off\n")
     assert run(["cache", "stats", "-o", "csv"]) == 0
     assert [line.split(",")[:5] for line in capfd.readouterr().out.splitlines()[1:]] == [
         ["demo", "Crime", "0", "1", "1"]
