@@ -133,7 +133,7 @@ def test_tables_are_told(piped):
     assert piped("describe Crime;")[1] == piped("desc table `demo`.`Crime`;")[1] == one
     assert "  found  int" in piped("\\d late")[1]
     assert piped("\\d nowhere") == (
-        2, "", "error: there is no table 'nowhere'\n  `fff source list` shows the tables there are\nstopped at line 1 of standard input\n",
+        2, "", "error: there is no table 'nowhere'\n  \\d shows the tables there are\nstopped at line 1 of standard input\n",
     )  # fmt: skip
     assert piped("\\d x*")[2] == "no tables like x*\n"
 
@@ -223,7 +223,6 @@ def test_a_file_keeps_what_it_held_when_the_next_statement_fails(piped, tmp_path
         ("\\i", "error: \\i needs the name of a file"),
         ("\\i nowhere.sql", "error: cannot read 'nowhere.sql'"),
         ("\\reset all", "error: \\reset takes nothing behind it"),
-        ("\\d nowhere", "error: there is no table 'nowhere'\n  \\d shows the tables there are"),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(piped, command, said):
