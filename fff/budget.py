@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
 
+from fff.display.counts import counted
 from fff.errors import SourceError, UsageError
 from fff.structs import Struct
 
@@ -115,7 +116,7 @@ class Budget:
         if self.requests is not None and self.spent >= self.requests:
             self.refused = True
             raise BudgetExhausted(
-                f"the budget of {self.requests} requests is used up",
+                f"the budget of {counted(self.requests, 'request')} is used up",
                 source=source,
                 table=table,
                 hint="allow more: --max-requests, or max_requests in Python",

@@ -186,3 +186,10 @@ def test_a_shared_budget_pays_for_what_each_of_its_own_allows() -> None:
     with pytest.raises(BudgetExhausted, match="budget of 3 requests"):
         free.charge("web", "r")
     assert (free.spent, free.refused, shared.spent) == (0, True, 3)
+
+
+def test_a_budget_of_one_request_is_not_one_of_several() -> None:
+    budget = Budget(1)
+    budget.charge("web", "r")
+    with pytest.raises(BudgetExhausted, match="budget of 1 request is used up"):
+        budget.charge("web", "r")

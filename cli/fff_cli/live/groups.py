@@ -133,7 +133,7 @@ def _value_columns(
         shown = [row[index] for row in rows]
         known = [value for value in shown if value is not None and value is not MISSING]
         key = index in kept
-        # What is computed of a group is a number more often than not: it stands still when the first one comes.
+        # What is computed of a group is most often a number: it stays on its side when the first one comes.
         numeric = (bool(known) or (bool(keys) and not key)) and all(
             isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) for value in known
         )

@@ -380,6 +380,8 @@ async def _set(session: ShellSession, argument: str) -> list[Item]:
         except (ValueError, KeyError, typer.BadParameter):
             raise UsageError(f"\\set {name} {text}: it must be {what}") from None
         session.set_option(name.replace("-", "_"), value)
+        say_words(f"{name} = {session.option(name.replace('-', '_'))}")
+        return []
     lines = [f"{one} = {session.option(one.replace('-', '_'))}\n" for one in ([name] if name else _SETTINGS)]
     emit("".join(lines))
     return []
