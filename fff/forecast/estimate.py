@@ -99,7 +99,8 @@ def forecast(
 ) -> Forecast:
     """What a statement will ask; sends nothing.
 
-    `kept`: answers of earlier runs may serve it, whatever the specs say; `held`: tables of which something was read in this session.
+    `kept`: answers of earlier runs may serve it, whatever the specs say. `held`: tables that this session
+    has read.
     """
     forecasts: dict[tuple[str, str, str], AccessForecast] = {}
     for block in prepared.blocks:

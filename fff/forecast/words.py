@@ -43,9 +43,8 @@ def forecast_data(forecast: Forecast) -> dict[str, Any]:
 
 def over_budget(forecasts: Iterable[Forecast], budget: Budget) -> list[str]:
     """Why statements will not all be complete within a budget, as far as that is known before they run."""
-    least_of: dict[
-        tuple[str, str, str], AccessForecast
-    ] = {}  # what one statement reads of a table serves the others
+    # What one statement reads of a table serves the others.
+    least_of: dict[tuple[str, str, str], AccessForecast] = {}
     for one in (one for forecast in forecasts for one in forecast.access):
         place = one.source, one.table, one.name
         least_of[place] = max(least_of.get(place, one), one, key=lambda some: some.requests.low)

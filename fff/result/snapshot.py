@@ -225,7 +225,10 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
             for lookup, meter in zip(table.lookups, access.lookup_meters, strict=True):
                 silence = _nothing_but_silence(lookup, meter)
                 if silence is not None:
-                    notes.append(f"{access.table.source}.{lookup.name}: all {lookup.asked} keys {silence}")
+                    keys = (
+                        f"{lookup.asked - lookup.failed} keys{' that have an answer' * bool(lookup.failed)}"
+                    )
+                    notes.append(f"{access.table.source}.{lookup.name}: all {keys} {silence}")
             if table.conflict is not None:
                 notes.append(_conflict(table.conflict, access.table))
             if table.beyond and table.complete:  # else it is among what is missing
@@ -240,7 +243,7 @@ def warnings_of(blocks: Sequence[RunningBlock], meters: Meters) -> tuple[str, ..
 
 def _nothing_but_silence(lookup: LookupStatistics, meter: AccessMeter) -> str | None:
     """What to tell of a lookup that has found nothing, or the same, for whatever it was asked."""
-    if lookup.asked < MANY_KEYS or not meter.replies:
+    if lookup.asked - lookup.failed < MANY_KEYS or not meter.replies:
         return None
     if meter.bare_replies == meter.replies and not lookup.rows:
         return (

@@ -54,6 +54,21 @@ async def test_nothing_for_many_keys_is_worth_a_warning(
     assert await warnings(serve, tmp_path, answer, 19) == ()
 
 
+async def test_keys_that_nobody_answered_are_none_of_them(serve: Serve, tmp_path: Path) -> None:
+    def answer(key: str) -> tuple[int, Any]:
+        return (404, {}) if int(key[1:]) < 20 else (400, {})
+
+    assert not [
+        one
+        for one in await warnings(serve, tmp_path, lambda key: answer(f"k1{key[1:]}"), 30)
+        if "alone" in one
+    ]
+    [warning] = [one for one in await warnings(serve, tmp_path, answer, 30) if "alone" in one]
+    assert warning.startswith(
+        "web.t.lookup[k]: all 20 keys that have an answer were answered by a status alone"
+    )
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -203,10 +203,12 @@ async def test_explain_tells_and_prices_both(serve: Serve, tmp_path: Path) -> No
         await federation.sql("SELECT * FROM comments")
         blog.counted()
         text = await federation.explain("SELECT * FROM comments")
+        twice = await federation.explain("SELECT a.n FROM comments a JOIN comments b ON a.n = b.n")
         assert blog.counted() == (0, 0)
     assert "blog.comments is read through blog.posts.id" in text
     forecast = text[text.index("Forecast") :]
     assert "blog.posts.scan: 2 to 4 requests" in forecast
+    assert twice.count("is read through") == 1, "each is told once"
     assert "blog.comments.lookup[post_id]: 0 to 7 requests" in forecast
 
 

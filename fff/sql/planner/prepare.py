@@ -245,7 +245,9 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
             text = step[0]
             warnings.append(step[1])
             continue
-        return replace(_told_of(sql, plain, text.text), warnings=(*warnings, *plain.warnings))
+        return replace(
+            _told_of(sql, plain, text.text), warnings=tuple(dict.fromkeys((*warnings, *plain.warnings)))
+        )
 
 
 def _apart(text: Rewritten) -> Rewritten | None:

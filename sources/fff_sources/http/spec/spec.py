@@ -65,7 +65,6 @@ __all__ = [
     "Auto",
     "Batch",
     "BatchSize",
-    "ChangesSpec",
     "Client",
     "ColumnSpec",
     "Cursor",
