@@ -43,7 +43,7 @@ class Reading(Struct, dict=True):
     body: BodyDecoder
     fetch: Fetch
     meter: AccessMeter
-    judge: verdicts.Rules | None  # who reads what bodies say of their own answers, where the spec says how
+    judge: verdicts.Judge | None  # who reads what bodies say of their own answers, where anybody knows how
     empty: frozenset[int]
     shown: Callable[[str], str]
     redact: Callable[[str], str]
