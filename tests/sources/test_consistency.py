@@ -87,6 +87,25 @@ def spec(served: Served, paginator: str, more: str = "") -> str:
     )
 
 
+@pytest.mark.parametrize(
+    ("length", "said", "warned"),
+    [(10_000, {}, 1), (9_999, {}, 0), (10_000, {"approximate": True}, 0)],
+)
+async def test_a_total_as_far_as_search_servers_count_is_warned_of(
+    serve: Serve, read: Read, length: int, said: dict[str, bool], warned: int
+) -> None:
+    async def answer(asked: web.Request) -> web.Response:
+        start = int(asked.query["o"])
+        data = [{"id": n, "name": ""} for n in range(start, min(start + 5_000, length))]
+        return web.json_response({"data": data, "rows": length, **said})
+
+    reader = read(
+        spec(await serve(answer), "{type: offset, offset_param: o, page_size: 5000, total_path: rows}")
+    )
+    assert len(await reader.scan("t", window=4)) == length
+    assert sum("exactly 10,000 rows" in text for text in reader.meter.warnings) == warned
+
+
 @pytest.mark.parametrize("name", PAGINATORS)
 @pytest.mark.parametrize("window", every(2, [4, 1]))
 async def test_an_honest_source_is_read(serve: Serve, read: Read, name: str, window: int) -> None:

@@ -199,6 +199,33 @@ async def test_lists_by_page_and_by_offset(over: Over) -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        ({"extensions": {"code": "THROTTLED"}}, True),
+        ({"type": "RATE_LIMITED"}, True),
+        ({"type": "INTERNAL", "extensions": {"code": "RATELIMITED"}}, True),
+        ({"extensions": {"code": "FORBIDDEN"}}, False),
+        ({"extensions": []}, False),
+    ],
+)
+async def test_a_question_that_came_too_soon_is_asked_again(
+    over: Over, error: dict[str, Any], *, again: bool
+) -> None:
+    def answer(body: dict[str, Any]) -> Any:
+        soon = len(endpoint.asked) == 2
+        return {"data": None, "errors": [{"message": "later", **error}]} if soon else issues(body)
+
+    reader, endpoint, _ = await over(ISSUES, answer)
+    if again:
+        assert [row["number"] for row in await reader.scan("issues", ["number"])] == list(range(7))
+        assert len(endpoint.asked) == 4
+        assert reader.meter.throttled == 1
+    else:
+        with pytest.raises(SourceError, match="later"):
+            await reader.scan("issues", ["number"])
+
+
+@pytest.mark.parametrize(
     ("answer", "said"),
     [
         ({"data": {"all": [{"number": 1}]}, "errors": [{"message": "half\nof it"}]}, "half of it"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fff.catalog import Key, Keys
 from fff.structs import Struct
-from fff.web.types import Response
+from fff.web.types import Response, Verdict
 from fff_sources.graphql import fields
 from fff_sources.graphql.fields import SelectedField, Selection
 from fff_sources.http.response.json import MalformedJSON, Raw, decode
@@ -28,8 +28,19 @@ _FOLLOWS = parse_path("hasNextPage")
 _REFUSED = frozenset({400, 422})  # a document that is not valid, says the body
 
 
+#: What services call a question that came too soon, in capitals or not: with no status of its own.
+_TOO_SOON = frozenset({"throttled", "ratelimited", "ratelimitexceeded", "toomanyrequests"})
+
+
 class _Error(Struct):
     message: str = "an error without a message"
+    type: object = None  # GitHub has its codes here
+    extensions: object = None
+
+    @property
+    def came_too_soon(self) -> bool:
+        code = self.extensions.get("code") if isinstance(self.extensions, dict) else self.type
+        return str(code or self.type).lower().replace("_", "") in _TOO_SOON
 
 
 class _GraphQLAnswer(Struct):
@@ -107,6 +118,10 @@ class GraphQLWords:
         declared = ", ".join(f"${name}: {kind}" for name, kind in self.types.items() if name in used)
         return f"query{f'({declared})' if declared else ''} {{ {selected} }}"
 
+    def verdict(self, response: Response) -> Verdict | None:
+        """What an answer says of itself that another attempt may mend."""
+        return throttled(response)
+
     def failure(self, response: Response) -> str | None:
         """The errors of an answer; part of the data would look like all of it."""
         failure = failure_of(response)
@@ -148,6 +163,18 @@ class GraphQLWords:
         if follows == "t" and kind_of(records) == "n":
             return f"{name} has null for {self.within[0]}, and says that a page follows"
         return None
+
+
+def throttled(response: Response) -> Verdict | None:
+    """Whether all that an answer says is that it was asked for too soon."""
+    if b'"errors"' not in response.body:
+        return None
+    try:
+        errors = decode(response.body, type=_GraphQLAnswer).errors or []
+    except MalformedJSON:
+        return None  # whoever reads it says so
+    soon = errors and all(error.came_too_soon for error in errors)
+    return Verdict("slow_down", errors[0].message) if soon else None
 
 
 def failure_of(response: Response) -> str | None:

@@ -11,7 +11,7 @@ from fff.catalog import Keys, Table
 from fff.errors import InvariantError, SourceError
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.types import Credentials, HostPolicy, Request, Response, ResponseMemory
+from fff.web.types import Credentials, HostPolicy, Request, Response, ResponseMemory, Verdict
 from fff_sources.adapter import SourceContext
 from fff_sources.http import templates
 from fff_sources.http.fetch import Reading
@@ -28,7 +28,7 @@ from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.response.members import Members
 from fff_sources.http.response.records import RecordDecoder
 from fff_sources.http.response.streaming import Arriving, BodyChangedError, Fetch
-from fff_sources.http.response.verdicts import ENVELOPED, Rules
+from fff_sources.http.response.verdicts import ENVELOPED, Judge, Rules
 from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpacked
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.settings import base_url_variable, host_policy, limiter_name
@@ -136,7 +136,9 @@ class Exchange:
             body = body.by_position(member, [templates.json_value(key[0]) for key in keys])
         rules = (*access.endpoint.on_response, *planned.spec.on_response)
         form = access.endpoint.format
-        judge = Rules(rules, body.text, form) if rules and form in ENVELOPED else None
+        judge: Judge | None = Rules(rules, body.text, form) if rules and form in ENVELOPED else None
+        if judge is None and isinstance(access.words, JudgingWords):
+            judge = access.words.verdict
         reading = Reading(
             source=self.name,
             table=table.name,
@@ -235,7 +237,7 @@ class Exchange:
         *,
         meter: AccessMeter,
         policy: HostPolicy | None = None,
-        judge: Rules | None = None,
+        judge: Judge | None = None,
         question: Question | None = None,
     ) -> Fetch:
         """Sends what an access method asks, or a question in its place."""
@@ -277,6 +279,14 @@ class MendingWords(Words, Protocol):
 
 
 @runtime_checkable
+class JudgingWords(Words, Protocol):
+    """Words of a service that says with a status of success that it refuses."""
+
+    def verdict(self, response: Response) -> Verdict | None:
+        """What an answer says of itself."""
+
+
+@runtime_checkable
 class MarkedWords(Words, Protocol):
     """Words that may ask for a member which is no column: what has it is a record, whatever it lacks."""
 
@@ -302,7 +312,7 @@ class _Asked:
         keys: Keys,
         meter: AccessMeter,
         policy: HostPolicy | None,
-        judge: Rules | None,
+        judge: Judge | None,
         question: Question | None,
     ) -> None:
         self._exchange = exchange

@@ -43,7 +43,7 @@ class Reading(Struct, dict=True):
     body: BodyDecoder
     fetch: Fetch
     meter: AccessMeter
-    judge: verdicts.Rules | None  # who reads what bodies say of their own answers, where the spec says how
+    judge: verdicts.Judge | None  # who reads what bodies say of their own answers, where anybody knows how
     empty: frozenset[int]
     shown: Callable[[str], str]
     redact: Callable[[str], str]
@@ -455,6 +455,7 @@ class Reading(Struct, dict=True):
             if self.fill is None:  # else it is the total of one variant of several
                 self.meter.total_rows = rows
             self.meter.repeated = self._moved.repeated
+            consistency.suspect(total, about, self.meter)
             for block in blocks:
                 self._moved.note(block.rows)
         other = self.exhaustive and self._totals.changed(self._came, self._pages)

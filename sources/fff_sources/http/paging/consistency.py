@@ -37,6 +37,7 @@ from fff_sources.http.response.text.csv_text import head_of
 
 NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 _CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
+_COUNTED = 10_000  # records, as far as search servers count unless they are told to go on
 _STALE = 100  # pages in a row that bring nothing new, before the source counts as going round
 #: The same where records are cut down to some columns and may well be alike, or a total ends it.
 _STALE_LONG = 10_000
@@ -463,6 +464,13 @@ class Totals:
         if counts and not self._filled <= max(counts) <= self._filled + 1:  # sources count one page too many
             return f"the source speaks of {max(counts)} pages and gave {self._filled} with records"
         return None
+
+
+def suspect(total: Told, table: str, meter: AccessMeter) -> None:
+    """Warn of a total that may be as far as the source counts."""
+    note = f"{table}: the source speaks of exactly {_COUNTED:,} rows, which may be as far as it counts: windows read on"
+    if total.rows == _COUNTED and total.exact and note not in meter.warnings:
+        meter.warn(note)
 
 
 def _other(numbers: Sequence[int]) -> int:

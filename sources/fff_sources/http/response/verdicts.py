@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fff.web.types import Response, Verdict
 from fff_sources.http.paging.conventions import normal
@@ -253,6 +253,9 @@ def _telling(fields: tuple[str, ...]) -> tuple[str, ...]:
         for field in fields
         if field in _IN_WORDS or field == _STATE or _PARTS.fullmatch(normal(field.removeprefix("x-")))
     )
+
+
+Judge: TypeAlias = Callable[[Response], Verdict | None]
 
 
 class Rules:

@@ -29,7 +29,7 @@ _CONTROLS = re.compile("[\x80-\x9f]")
 def text_of(answer: Response, form: str, encoding: str | None, comment: str | None) -> bytes:
     """The body of an answer in a format, without lines of CSV that begin with the comment's mark.
 
-    `encoding`: whatever the answer says of itself: its mark before its headers, and these before the document.
+    `encoding`: whatever the answer says of itself; its mark says more than its headers, these more than it.
     Raises UnicodeDecodeError, MalformedMarkupError.
     """
     body = answer.body
