@@ -3,8 +3,8 @@
 A `Struct` of msgspec is made in hundredths of the time that a dataclass takes: three hundred of those were a
 fifth of what the first request of `fff query` waited for. Its objects are made in a tenth of the time, too.
 `class Name(Struct, frozen=True)` means what `@dataclass(frozen=True, slots=True)` does; with `dict=True` its
-objects have room for cached properties: `cached_property` is that of functools, without the lock that it takes for
-every object before Python 3.12. What fields must leave out of `repr` or comparing stays a dataclass.
+objects have room for cached properties (`cached_property` is that of functools, without the lock that it took
+before Python 3.12). What fields must leave out of `repr` or comparing stays a dataclass.
 """
 
 import dataclasses
