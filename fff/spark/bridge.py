@@ -443,7 +443,7 @@ def _types(schema: pa.Schema) -> Any:
 def _carried(frame: Any) -> Any:
     """The same frame; what Arrow has no type for, as intervals of months and variants, is the text that Spark writes for it.
 
-    An empty `array()` or `map()` is one of elements without a type, and a struct one of fields that may be NULL.
+    An empty `array()` or `map()` is one of elements without a type, a struct one of fields that may be NULL.
     """
     odd = {f"c{at}": field for at, field in enumerate(frame.schema.fields) if not _has_arrow_type(field)}
     if not odd:
