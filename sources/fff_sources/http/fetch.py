@@ -455,7 +455,7 @@ class Reading(Struct, dict=True):
             if self.fill is None:  # else it is the total of one variant of several
                 self.meter.total_rows = rows
             self.meter.repeated = self._moved.repeated
-            consistency.suspect(total, about, self.meter)
+            consistency.suspect(total, self._about, self.meter)
             for block in blocks:
                 self._moved.note(block.rows)
         other = self.exhaustive and self._totals.changed(self._came, self._pages)
