@@ -154,7 +154,7 @@ def test_pages_that_may_begin_at_0_make_the_table_say_that_it_may_miss_rows() ->
 def test_a_get_of_another_server_is_left_out_with_its_address() -> None:
     schema = {"type": "array", "items": BOOK}
     get = {"responses": {"200": {"content": {"application/json": {"schema": schema}}}}}
-    files = {"get": get, "servers": [{"url": "https://files.example.org"}]}
+    files = {"get": get, "servers": [{"url": "https://ann:hunter2@files.example.org?key=hunter2"}]}
     document = {
         "openapi": "3.0.0",
         "servers": [{"url": "https://shop.example.org"}],

@@ -201,6 +201,8 @@ def listing(*parameters: dict[str, Any], **properties: Any) -> dict[str, Any]:
             "string",
         ),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "bigint"),
+        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, "double"),
+        ({"oneOf": [{"type": "integer"}, {"enum": [""]}, {"enum": [None]}]}, "bigint"),
     ],
 )
 async def test_a_column_holds_all_that_the_document_lets_stand_there(
@@ -262,6 +264,9 @@ async def test_a_path_asks_by_a_column_that_is_surely_the_same(
         ({"description": "The page to return. Starts at 0."}, 0),
         ({"description": "Page, starting from 1; at most 10"}, 1),
         ({"description": "0-based", "schema": {"type": "integer", "minimum": 1}}, 1),
+        ({"description": "The page, from 1 on (not zero-based)", "schema": {"type": "integer"}}, None),
+        ({"description": "0-based", "example": 1}, 0),
+        ({"example": 0, "schema": {"type": "integer", "default": 1}}, 1),
         ({"example": 0}, 0),
     ],
 )
@@ -310,10 +315,23 @@ async def test_what_is_asked_at_another_server_is_no_table_of_this_one(tmp_path:
     document["paths"]["/here"] = {**document["paths"]["/rows"], "servers": [{"url": "https://example.org"}]}
     _, source = await drafted(json.dumps(document), tmp_path)
     assert list(source["tables"]) == ["rows", "here"]
-    del document["servers"]  # then it is the first that is named
+    del document["servers"]  # then that of the document's own address, of which nothing is known here
+    draft, source = await drafted(json.dumps(document), tmp_path)
+    assert "base_url: the document names no host; write it, or give it as URL" in draft.unsure
+    assert list(source["tables"]) == ["rows"]
+    del document["paths"]["/rows"]  # then every path names its own
     _, source = await drafted(json.dumps(document), tmp_path)
     assert source["client"]["base_url"] == "https://files.example.org"
-    assert list(source["tables"]) == ["rows", "files"]
+    assert list(source["tables"]) == ["files"]
+
+
+@pytest.mark.parametrize("whole", ["https://example.org/v1", "https://example.org/v1/", "/v1"])
+@pytest.mark.parametrize("own", ["https://example.org/v1", "https://example.org/v1/", "/v1/"])
+async def test_a_server_may_be_written_in_several_ways(tmp_path: Path, whole: str, own: str) -> None:
+    document = listing() | {"servers": [{"url": whole}]}
+    document["paths"]["/own"] = {**document["paths"]["/rows"], "servers": [{"url": own}]}
+    _, source = await drafted(json.dumps(document), tmp_path)
+    assert list(source["tables"]) == ["rows", "own"]
 
 
 async def test_what_a_request_needs_becomes_required_keys(tmp_path: Path) -> None:

@@ -48,10 +48,11 @@ def drafts_of_openapi(
         one for table in draft.tables for one in (table.scan, *(two.endpoint for two in table.lookups))
     ]
     written = {_unnamed(one["path"]) for one in endpoints if one}
+    resolver = Resolver(document)
     for path, item in paths.items():
         if isinstance(item, Mapping):
             if isinstance(item.get("get"), Mapping) and _unnamed(str(path).lstrip("/")) not in written:
-                other = other_server(document, Resolver(document), item)
+                other = other_server(resolver, item)
                 why = _NO_TABLE if other is None else f"it is asked at another server: {other}"
                 why = "the document calls it deprecated" if item["get"].get("deprecated") else why
                 report.leave_out(f"GET {path}", why)

@@ -154,7 +154,7 @@ def _source(
     document: Mapping[str, Any], resolver: Resolver, base: str, url: str | None, name: str | None
 ) -> SpecDraft:
     unsure: list[str] = []
-    server = resolver.follow(next(iter(_servers(document, resolver)), {}))
+    server = next(iter(resolver.servers), {})
     address = str(url or server.get("url") or "/")
     variables = server.get("variables") or {}
     for place in dict.fromkeys(re.findall(r"{([^{}]+)}", address)):
@@ -181,23 +181,19 @@ def _source(
     return draft
 
 
-def _servers(document: Mapping[str, Any], resolver: Resolver) -> list[Any]:
-    """Those of the document; where it has none, those of the first path that has."""
-    items = (resolver.follow(one) for one in document["paths"].values())
-    own = (
-        servers
-        for item in items
-        for servers in (item.get("servers"), resolver.follow(item.get("get")).get("servers"))
-    )
-    return document.get("servers") or next(filter(None, own), [])
+def other_server(resolver: Resolver, item: Mapping[str, Any]) -> str | None:
+    """The server that a path's GET is asked at, where it is none of the document's; without login and parameters."""
+    urls = [str(one.get("url")) for one in resolver.servers_of(item)]
+    known = [str(one.get("url")) for one in resolver.servers] if urls else []
+    if not urls or any(_is_same(one, other) for one in urls for other in known):
+        return None
+    return _without_extras(urls[0])[0]
 
 
-def other_server(document: Mapping[str, Any], resolver: Resolver, item: Mapping[str, Any]) -> str | None:
-    """The server that a path's GET is asked at, where it is none of the document's."""
-    own = resolver.follow(item.get("get")).get("servers") or item.get("servers") or ()
-    urls = [str(resolver.follow(one).get("url")) for one in own]
-    known = {str(resolver.follow(one).get("url")) for one in _servers(document, resolver)}
-    return urls[0] if urls and known.isdisjoint(urls) else None
+def _is_same(one: str, other: str) -> bool:
+    """Whether two URLs are of one server; one may be relative to where the document comes from."""
+    (host, path), (other_host, other_path) = ((urlsplit(url)[1], urlsplit(url)[2]) for url in (one, other))
+    return path.rstrip("/") == other_path.rstrip("/") and (host == other_host or not (host and other_host))
 
 
 def _without_extras(address: str) -> tuple[str, bool, dict[str, str]]:
@@ -255,7 +251,7 @@ def _operations(document: Mapping[str, Any], resolver: Resolver) -> Iterator[_Op
     for path, written in document["paths"].items():
         item = resolver.follow(written)
         operation = resolver.follow(item.get("get"))
-        if not operation or operation.get("deprecated") or other_server(document, resolver, item):
+        if not operation or operation.get("deprecated") or other_server(resolver, item):
             continue
         parameters: dict[tuple[str, str], dict[str, Any]] = {}
         for one in [*(item.get("parameters") or ()), *(operation.get("parameters") or ())]:

@@ -23,7 +23,7 @@ _URIS = ("uri", "url", "uri-reference")
 _LARGEST = 100  # records a page, where the document allows more or does not say
 _FROM_ZERO, _FROM_ONE = (
     re.compile(
-        rf"\b(?:{first})[- ]?(?:based|indexed|origin)"
+        rf"(?<!not )\b(?:{first})[- ]?(?:based|indexed|origin)"
         rf"|\b(?:starts?|starting|begins?|beginning|defaults?|first(?: page)? is)\b[^.\d]{{0,30}}\b(?:{first})\b",
         re.IGNORECASE,
     )
@@ -62,12 +62,13 @@ def paginator_of(
 
 def _first_page(parameter: Mapping[str, Any], schema: Mapping[str, Any]) -> int | None:
     """The number of the first page, where the document tells it."""
-    told = [schema.get("default"), schema.get("minimum"), schema.get("example"), parameter.get("example")]
-    for first in (0, 1):
-        if any(one == first and not isinstance(one, bool) for one in told):
-            return first
     said = f"{parameter.get('description')} {schema.get('description')}"
-    return 0 if _FROM_ZERO.search(said) else 1 if _FROM_ONE.search(said) else None
+    by_words = 0 if _FROM_ZERO.search(said) else 1 if _FROM_ONE.search(said) else None
+    bounds = [schema.get("default"), schema.get("minimum")]
+    told = [*bounds, by_words, schema.get("example"), parameter.get("example")]
+    if 0 in bounds:
+        return 0
+    return next((one for one in told if one in (0, 1) and not isinstance(one, bool)), None)
 
 
 def _beside(

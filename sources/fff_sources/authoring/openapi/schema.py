@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
@@ -46,6 +47,19 @@ class Resolver:
         self.unresolved: list[str] = []
         self._parts = 0
 
+    @cached_property
+    def servers(self) -> list[dict[str, Any]]:
+        """Those of the document; where every GET has its own, those of the first."""
+        items = [self.follow(one) for one in self.document["paths"].values()]
+        each = [self.servers_of(item) for item in items if item.get("get")]
+        whole = [self.follow(one) for one in self.document.get("servers") or ()]
+        return each[0] if each and all(each) else whole
+
+    def servers_of(self, item: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Those that a path, or its GET, has of its own."""
+        own = self.follow(item.get("get")).get("servers") or item.get("servers") or ()
+        return [self.follow(one) for one in own]
+
     def follow(self, node: Any) -> dict[str, Any]:
         """The object itself, whatever refers to it; empty where a reference leads nowhere or elsewhere."""
         for _ in range(_FOLLOWED):
@@ -79,8 +93,9 @@ class Resolver:
             options = [self.schema(one, depth + 1) for one in schema.get(key) or ()]
             options = [one for one in options if one and kind_of(one) != "null"]
             if options and "properties" not in schema:
-                mixed = {_MIXED: True} if len({*map(kind_of, options)}) > 1 else {}
-                schema = {**schema, **options[0], **mixed}
+                kinds = {*map(kind_of, options)} - {""}  # no kind is said of what takes a null or a blank one
+                several = {"type": "number"} if kinds == _NUMBERS else {_MIXED: True}
+                schema = {**schema, **options[0], **(several if len(kinds) > 1 else {})}
         merged: dict[str, Any] = {}
         for part in schema.get("allOf") or ():
             inner = self.schema(part, depth + 1)
