@@ -129,6 +129,20 @@ async def test_an_encoding_that_servers_name_by_default_is_believed_where_the_te
     assert await reader.scan("t") == [{"id": 1, "word": f"Zoë {euro}"}]
 
 
+@pytest.mark.parametrize("said", ["; charset=utf-8", ""])
+@pytest.mark.parametrize("own", ["windows-1251", "shift_jis", "iso-2022-jp"])
+async def test_a_page_that_is_in_utf_8_is_read_so_whatever_its_meta_says(
+    serve: Serve, read: Read, own: str, said: str
+) -> None:
+    body = _SAID["html_table"].replace("OWN", own).encode()
+    url = await site(serve, {"r": body}, f"text/html{said}")
+    reader = read(
+        f"{{version: 1, sources: {{s: {{client: {{base_url: '{url}'}}, tables: {{t: {{columns: {{id: int, word: string}}, "
+        f"scan: {{endpoint: {{path: r, format: html_table, data_selector: '[0]'}}}}}}}}}}}}}}"
+    )
+    assert await reader.scan("t") == [{"id": 1, "word": "Zoë €"}]
+
+
 async def test_a_text_cut_in_the_encoding_that_it_says_is_told_as_that(tmp_path: Path) -> None:
     write(tmp_path, {"a.csv": "a,b\n1,x\n".encode("utf-16")[:-1]})
     with pytest.raises(SourceError, match="it is not in UTF-16"):

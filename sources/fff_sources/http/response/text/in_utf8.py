@@ -53,11 +53,12 @@ def text_of(answer: Response, form: str, encoding: str | None, comment: str | No
 
 def _claimed(body: bytes, form: str, headers: Mapping[str, str]) -> str | None:
     """The encoding that an answer says by its header, or by itself; None where there is nothing to be done about it."""
-    charset = charset_of(headers)
+    charset, own = charset_of(headers), None
     if charset is None and form in _OWN and (own := _OWN[form].match(body)) is not None:
         charset = charset_of({"content-type": f"; charset={own[1].decode()}"})
         charset = None if charset is not None and charset.startswith("utf") else charset
-    if charset in _BY_DEFAULT and not body.isascii():
+    # A document may have been written anew since it said so.
+    if (charset in _BY_DEFAULT or (charset is not None and own is not None)) and not body.isascii():
         try:
             body.decode()  # by chance no text of another encoding is in UTF-8
         except UnicodeDecodeError:
