@@ -83,18 +83,20 @@ async def test_a_part_that_was_asked_for_and_a_status_that_is_declared(serve: Se
     assert await read(source(url, table=", on_status: [{status_code: 202, action: empty}]")).scan("t") == []
 
 
-@pytest.mark.parametrize("rows", [0, 3])
-async def test_a_scan_that_a_status_alone_answers_is_warned_of(serve: Serve, read: Read, rows: int) -> None:
+@pytest.mark.parametrize(("rows", "status", "wrong"), [(0, 404, True), (3, 404, False), (0, 204, False)])
+async def test_a_scan_that_a_status_alone_answers_is_warned_of(
+    serve: Serve, read: Read, rows: int, *, status: int, wrong: bool
+) -> None:
     async def handler(asked: web.Request) -> web.Response:
         if rows and asked.query["page"] == "1":
             return web.json_response({"items": ROWS[:rows]})
-        return web.Response(status=404)
+        return web.Response(status=status)
 
     pages = "data_selector: items, paginator: {type: page_number, page_size: 3}"
-    spec = source((await serve(handler)).url, pages, ", on_status: [{status_code: 404, action: empty}]")
-    reader = read(spec)
+    url = (await serve(handler)).url
+    reader = read(source(url, pages, f", on_status: [{{status_code: {status}, action: empty}}]"))
     assert await reader.scan("t") == ROWS[:rows]
-    assert any("HTTP 404 alone" in warning for warning in reader.meter.warnings) == (rows == 0)
+    assert any("HTTP 404 alone" in warning for warning in reader.meter.warnings) == wrong
 
 
 @pytest.mark.parametrize(("ready_after", "asked"), [(2, 3), (99, 3)])

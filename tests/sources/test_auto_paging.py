@@ -209,6 +209,22 @@ async def test_a_total_that_is_not_what_pages_bring_is_an_incomplete_answer(
     assert reader.truncated == []
 
 
+@pytest.mark.parametrize("place", ["page", "offset"])
+@pytest.mark.parametrize(
+    "words", [{"total": 5, "approximate": True}, {"total": {"value": 5, "relation": "gte"}}]
+)
+async def test_an_estimate_that_is_too_small_ends_nothing(
+    serve: Serve, read: Read, place: str, words: dict[str, Any]
+) -> None:
+    def body(asked: web.Request) -> dict[str, Any]:
+        number = int(asked.query.get(place, place == "page"))
+        return {"data": page(10 * number - 10 if place == "page" else number), place: number, **words}
+
+    reader = read(spec(await serve(handler(body))))
+    assert [row["id"] for row in await reader.scan("t")] == ALL
+    assert reader.truncated == []
+
+
 async def test_a_posted_question_is_not_given_parameters(serve: Serve, read: Read) -> None:
     served = await serve(handler(lambda _: {"data": page(0), "next_cursor": "x"}))
     reader = read(spec(served, more=", method: POST, json: {}"))

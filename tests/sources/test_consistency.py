@@ -484,7 +484,7 @@ def test_what_is_remembered_of_records_is_bounded() -> None:
         def marks(self) -> list[int]:
             return list(range(self.page * 1000, self.page * 1000 + 1000))
 
-        def declared(self) -> list[int]:
+        def declared(self, least: int = 2) -> list[int]:
             return []
 
     repeats = Repeats()

@@ -270,7 +270,7 @@ async def test_a_total_beyond_all_numbers_is_told_as_that(serve: Serve, read: Re
         await read(source(url, f"t: {{{COLUMNS}, scan: {{endpoint: {endpoint}}}}}")).scan("t")
 
 
-@pytest.mark.parametrize("nowhere", [None, "", " ", 0, "0", -1, "-1", "null", "None", False, "false"])
+@pytest.mark.parametrize("nowhere", [None, "", " ", 0, 0.0, "0", -1, "-1", "null", "None", False, "false"])
 async def test_a_cursor_that_says_nowhere_is_the_end(serve: Serve, read: Read, nowhere: object) -> None:
     async def handler(asked: web.Request) -> web.Response:
         start = int(asked.query.get("cursor", 0))

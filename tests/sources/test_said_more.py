@@ -267,7 +267,7 @@ async def test_a_number_of_the_page_alone_does_not_end_one_that_is_full(
     assert reader.truncated == []
 
 
-@pytest.mark.parametrize("name", ["count", "total_count"])
+@pytest.mark.parametrize("name", ["count", "total", "total_count"])
 @pytest.mark.parametrize("behind", [404, 400, "nothing", "the last again"])
 @pytest.mark.parametrize("paginator", OWN_NUMBERS)
 async def test_a_number_of_all_records_that_fill_one_page_is_believed(
@@ -284,3 +284,58 @@ async def test_a_number_of_all_records_that_fill_one_page_is_believed(
     assert await reader.scan("t") == rows(0, 10)
     assert reader.truncated == []
     assert len(served.asked) == 1 + (name == "count")
+
+
+@pytest.mark.parametrize("behind", [403, 500])
+@pytest.mark.parametrize("paginator", OWN_NUMBERS)
+async def test_where_a_source_fails_behind_what_may_be_all_its_rows_are_good(
+    serve: Serve, read: Read, paginator: str, behind: int
+) -> None:
+    served = await serve(
+        by_page(
+            lambda start: behind if start else {"data": rows(0, 10), "count": 10, "limit": 10, "offset": 0}
+        )
+    )
+    reader = read(SPEC.format(url=served.url, more=OWN_NUMBERS[paginator]))
+    assert await reader.scan("t") == rows(0, 10)
+    assert reader.truncated == [f"all may have come, or one page of more: the next one is HTTP {behind}"]
+
+
+@pytest.mark.parametrize("paginator", OWN_NUMBERS)
+async def test_a_page_that_comes_again_with_another_time_in_its_records_is_the_end(
+    serve: Serve, read: Read, paginator: str
+) -> None:
+    served = await serve(
+        by_page(
+            lambda _: {
+                "data": [row | {"age": len(served.asked)} for row in rows(0, 10)],
+                "count": 10,
+                "limit": 10,
+                "offset": 0,
+            }
+        )
+    )
+    reader = read(SPEC.format(url=served.url, more=OWN_NUMBERS[paginator]))
+    assert await reader.scan("t") == rows(0, 10)
+    assert reader.truncated == []
+
+
+@pytest.mark.parametrize("paginator", OWN_NUMBERS)
+async def test_where_rows_may_well_be_alike_a_number_of_one_page_is_believed(
+    serve: Serve, read: Read, paginator: str
+) -> None:
+    served = await serve(by_page(lambda _: {"data": rows(0, 10), "count": 10, "limit": 10, "offset": 0}))
+    reader = read(SPEC.format(url=served.url, more=OWN_NUMBERS[paginator] + ", select: {param: fields}"))
+    assert await reader.scan("t") == rows(0, 10)
+    assert len(served.asked) == 1
+
+
+@pytest.mark.parametrize(("name", "asked"), [("total", 1), ("total_count", 1), ("count", 2)])
+async def test_a_limit_that_is_the_length_of_the_page_does_not_doubt_a_total(
+    serve: Serve, read: Read, name: str, asked: int
+) -> None:
+    served = await serve(
+        by_page(lambda start: {"data": rows(start, 7), name: 7, "limit": 7, "offset": start})
+    )
+    assert await read(SPEC.format(url=served.url, more="paginator: auto")).scan("t") == rows(0, 7)
+    assert len(served.asked) == asked

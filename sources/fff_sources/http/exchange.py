@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import ClassVar, Protocol, runtime_checkable
 from urllib.parse import urlencode, urljoin
 
@@ -332,7 +333,8 @@ class _Asked:
                 partial(self._request, ask, arriving), exchange.policy, self.meter
             )
             bare = response.status in planned.no_rows
-            if bare and not (self._keys or self.meter.pages or planned.table.quals or access.variant):
+            wrong = bare and response.status >= HTTPStatus.BAD_REQUEST
+            if wrong and not (self._keys or self.meter.pages or planned.table.quals or access.variant):
                 self.meter.warn(
                     f"{exchange.name}.{planned.table.name}: the scan was answered by HTTP {response.status} alone, "
                     "which on_status takes for no rows: check the path"

@@ -120,22 +120,22 @@ class Reading(Struct, dict=True):
         limit = max_pages(self.endpoint)
         try:
             while ask is not None:
-                response: Response | None
+                response: Response | str | None
                 arriving = None
                 if isinstance(first, Response):
                     response, first = first, None
                 elif not self.is_scan:  # nothing is read while it comes, and nothing else is sent meanwhile
-                    response = await unless_absent(self.fetch(ask), ends=ask.confirms or ask.may_lack)
+                    response = await unless_absent(self.fetch(ask), ask)
                 else:
                     ahead, first = first or ahead or self.send(ask), None
                     arriving = ahead.arriving
                     async with contextlib.aclosing(self._arrived(ahead)) as blocks:
                         async for block in blocks:
                             yield Page(block.rows, order=self.order)
-                    response = await unless_absent(ahead.answer, ends=ask.confirms or ask.may_lack)
+                    response = await unless_absent(ahead.answer, ask)
                 ahead = None
-                if response is None:
-                    for page in self._lacking(self._ending.owed):
+                if not isinstance(response, Response):
+                    for page in self._lacking(response or self._ending.owed):
                         yield page
                     break
                 await asyncio.sleep(0)  # whoever got the freed place sends first; this can be read meanwhile
@@ -245,10 +245,9 @@ class Reading(Struct, dict=True):
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
         again, instead = counted.comes_again(ask, answer, self._records_of)
-        if again or (
-            ask.confirms
-            and self._repeats.came_before(self._records_of(answer), consistency.marks(pages, self.key))
-        ):
+        known = consistency.marks(pages, self.key) if ask.confirms and not again else []
+        here, doubts = self._records_of(answer), ask.doubts
+        if again or (ask.confirms and self._repeats.came_before(here, known, doubts=doubts)):
             self._records -= answer.records  # sources that have no such page may give the last one again
             self._came = self._came.plus(Counts(*(-count for count in answer.counts)))
             self._moved.forget(pages)

@@ -60,6 +60,7 @@ class AutoPaginator(Chained):
         self._followed = False
         self._is_full = self._is_short = False  # the last page is as long as pages may be, or shorter
         self._confirms = False  # nothing but that one is short says of the next page that there is none
+        self._doubts = False  # a number says so, which may be that of a page
         self._base = 0  # the number of the first page
         self._guessed: str | None = None  # the parameter that pages are asked for with
         self._last: tuple[PageAnswer, PagingHints] | None = None
@@ -111,7 +112,7 @@ class AutoPaginator(Chained):
         length = self._unit.of(answer.counts, more.length)
         self._is_full = more.length == length > 0
         self._is_short = more.length is not None and 0 < length < more.length
-        self._confirms = False
+        self._confirms = self._doubts = False
         ended = answer.is_empty and more.says_no  # some give a URL with every page
         following = self._by_link(answer, more) if self._guessed is None and not ended else None
         if following is None:
@@ -238,17 +239,20 @@ class AutoPaginator(Chained):
         if more.has_more is not None:
             return more.has_more[1]
         total = more.total or more.perhaps_total
-        if total is None or total.rows < min(self._unit.all_came):  # that of each page
+        of_page = total is not None and total.exact and total.rows < min(self._unit.all_came)
+        if total is None or of_page:
             self._confirms = self._is_short and more.pages is None
             return self._confirms or (self._is_full and more.pages is None)
-        own = self._is_full and self._guessed is None and not conventions.is_certain_total(total.word)
-        self._confirms = self._unit.may_be_all(total.rows) and (own or self._unit.is_unsure(total.rows))
+        own = self._is_full and self._guessed is None and conventions.may_count_a_page([total.word])
+        unsure = self._unit.is_unsure(total.rows)
+        self._confirms = self._unit.may_be_all(total.rows) and (own or unsure)
+        self._doubts = self._confirms and not unsure
         return self._confirms or total.rows > self._unit.came(total.rows) or not total.exact
 
     def _ask(self, name: str, number: int) -> Ask:
         self._guessed = name
         sent = {**self._first_params, name: str(number)}
-        return Ask(sent, position=number, values={name: number}, confirms=self._confirms)
+        return Ask(sent, position=number, values={name: number}, confirms=self._confirms, doubts=self._doubts)
 
     def _check_understood(self, ask: Ask, answer: PageAnswer, more: PagingHints) -> None:
         """Raises PaginationError where the answer shows that the parameter meant nothing to the source."""

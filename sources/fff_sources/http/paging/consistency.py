@@ -115,9 +115,9 @@ class Records:
             longest = length if last == first else longest
         return longest
 
-    def declared(self) -> list[int]:
-        """What tells each from the others by what the table declares; nothing where that is a single member, or cannot be read."""
-        if len(self._members) < _FEW or self._form in _LINES or self._form == "parquet":
+    def declared(self, least: int = _FEW) -> list[int]:
+        """What tells each from the others by what the table declares; nothing where that are fewer members, or it cannot be read."""
+        if len(self._members) < least or self._form in _LINES or self._form == "parquet":
             return []
         fields = [(f"f{i}", Raw, field(default=_ABSENT, name=name)) for i, name in enumerate(self._members)]
         reader = Decoder(list[defstruct("Declared", fields, gc=False)])  # type: ignore[misc]
@@ -149,6 +149,7 @@ class Repeats:
         self._projected = projected
         self._pages: dict[int, int] = {}  # how often each came
         self._declared: set[int] = set()  # pages, by what the table declares of their records
+        self._first: list[int] = []  # the records of the first page, by what the table declares
         self._elsewhere: bytes | None = None
         self._new: set[int] = set()
         self._old: set[int] = set()
@@ -198,6 +199,8 @@ class Repeats:
         self._looked_at += count
         known = keys()
         marks = known or records.marks()
+        if self._count == 1 and not (known or self._projected):
+            self._first = records.declared(1)
         fresh = [mark for mark in dict.fromkeys(marks) if mark not in self._new and mark not in self._old]
         certain = len(marks) > 1 if known else len(set(marks)) >= _CERTAIN and not self._alike
         if not fresh and certain:
@@ -216,9 +219,14 @@ class Repeats:
             most = _STALE_LONG if unsure else _STALE
             self._none_new(most, f"pages in a row without a new record: {what}")
 
-    def came_before(self, records: Records, keys: Sequence[int]) -> bool:
-        """Whether a page is one of those before, or all its rows are, for certain."""
+    def came_before(self, records: Records, keys: Sequence[int], *, doubts: bool = False) -> bool:
+        """Whether a page is one of those before, or all its rows are, for certain.
+
+        `doubts`: the source has all but said that none follows, and what no table declares may well have changed.
+        """
         if not self._projected and records.mark() in self._pages:
+            return True
+        if doubts and self._first and self._first == records.declared(1):
             return True
         return bool(keys) and all(mark in self._new or mark in self._old for mark in keys)
 

@@ -9,7 +9,7 @@ Header fields are read as members of one more object, under the names that `HEAD
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -119,6 +119,8 @@ TOTAL: Final = re.compile(
     rf"|{_GUESSED}(?:count|number)(?:of)?total(?:{_THINGS})?|num(?:ber)?(?:found|matched)|numberofrecords|nbhits|recordsfiltered"
     r"|odatacount|(?:overall|full)count"
 )
+#: In a name: of more than a page.
+_OF_ALL = re.compile("tot|found|matche?d|matching|available")
 #: That, or something else: the records of this page, or a sum.
 PERHAPS_TOTAL: Final = re.compile(
     rf"total|count|found|matched|available|ntotal|totalsize|n(?:um|b|o)?(?:ber)?(?:of)?(?:{_THINGS})|(?:{_THINGS})(?:count|cnt|total|found|available)"
@@ -282,6 +284,11 @@ def is_total(name: str) -> bool:
 def is_certain_total(name: str) -> bool:
     """Whether a number under that name counts all records, wherever it stands."""
     return TOTAL.fullmatch(normal(name)) is not None
+
+
+def may_count_a_page(names: Iterable[str]) -> bool:
+    """Whether a number at these members may well count the records of its page alone: a `count`, and no `total`."""
+    return not any(is_certain_total(name) or _OF_ALL.search(normal(name)) for name in names)
 
 
 def is_pages(name: str) -> bool:

@@ -130,4 +130,4 @@ def _present(item: object) -> bool:
 
 def _leads_on(cursor: object) -> bool:
     """Whether a cursor does that is no value of a record: 0 is where the first page begins, and XML has line ends in a blank one."""
-    return _present(cursor) and str(cursor).strip().lower() not in _NOWHERE
+    return _present(cursor) and cursor != 0 and str(cursor).strip().lower() not in _NOWHERE

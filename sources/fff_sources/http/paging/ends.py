@@ -7,7 +7,7 @@ from functools import lru_cache
 from fff.structs import replace
 from fff_sources.http.paging import counted
 from fff_sources.http.paging.consistency import Totals
-from fff_sources.http.paging.conventions import is_certain_total
+from fff_sources.http.paging.conventions import may_count_a_page
 from fff_sources.http.paging.envelope import PagingHints, Total, mentions_more, told_more
 from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
@@ -60,7 +60,8 @@ class ReadingEnd:
         `so_far`: the records and pages that came. `cut`: that the answer is not all, unless a page follows.
         """
         received, pages = so_far
-        if _is_proven_end(self._endpoint, following, answer, self._first, received):
+        doubts = following is not None and following.doubts and not self._tells
+        if doubts or _is_proven_end(self._endpoint, following, answer, self._first, received):
             following = None
         elif following is None:
             whole = self._totals.is_whole(received, pages)
@@ -80,7 +81,8 @@ class ReadingEnd:
         """Whether the number that the spec names may be that of a page, by its name."""
         paginator = self._endpoint.paginator
         path = getattr(paginator, "total_rows_path", None) or getattr(paginator, "total_path", None) or ""
-        return not is_certain_total(path.rpartition(".")[2])
+        steps = parse_path(path, self._endpoint.format).steps
+        return may_count_a_page(step.name for step in steps if step.kind == "name")
 
     def lacks(self, answer: PageAnswer, so_far: tuple[Counts, int]) -> str | None:
         """What the last answer says of more, or the first one said."""
@@ -158,10 +160,14 @@ def _is_proven_end(
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
     totals = [one.total or one.perhaps_total for one in (more, first) if one is not None]
     # One page as long as pages may be may as well tell its own number.
-    exact = endpoint.paginator.total == "exact" and (
-        answer.records < max(received) or more.length not in answer.counts
+    own = answer.records >= max(received) and more.length in answer.counts
+    return more.says_no or (
+        endpoint.paginator.total == "exact"
+        and any(
+            one and one.exact and one.rows == min(received) and not (own and may_count_a_page([one.word]))
+            for one in totals
+        )
     )
-    return more.says_no or (exact and any(one and one.exact and one.rows == min(received) for one in totals))
 
 
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
@@ -246,7 +252,9 @@ def _beyond(
         return None
     more = _hints(endpoint, answer, is_large=len(answer.body) > _LARGE)
     is_full = own and not more.says_no and getattr(endpoint.paginator, "page_size", None) in answer.counts
-    return paginator.beyond(ask, answer) if is_full or _led(endpoint, answer, more) is not None else None
+    if _led(endpoint, answer, more) is not None:
+        return paginator.beyond(ask, answer)
+    return replace(paginator.beyond(ask, answer), doubts=True) if is_full else None
 
 
 def _led(endpoint: spec.Endpoint, answer: PageAnswer, more: PagingHints) -> str | None:

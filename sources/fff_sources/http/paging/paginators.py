@@ -42,6 +42,7 @@ class Ask(Struct, frozen=True):
     position: int = 0  # of the first record (offset) or of the page (page_number)
     expected: int | None = None  # records this page should hold, where that is known
     confirms: bool = False  # that the page before, a short one, was the last
+    doubts: bool = False  # that, as all have come by a number which may be that of a page alone
     may_lack: bool = False  # it may be refused: the page before says that it is the last
     before: PageAnswer | None = None  # the page that it follows, where it is not known what has places
     by: int | None = None  # which of the two counts has led to this place

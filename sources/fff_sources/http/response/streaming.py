@@ -365,14 +365,18 @@ class Fetch(Protocol):
         """The answer, whose body `arriving` hears of before; raises SourceError."""
 
 
-async def unless_absent(answer: Awaitable[Response], *, ends: bool) -> Response | None:
-    """An answer; None where the source refuses it as a page behind the last, and that `ends` the reading.
+async def unless_absent(answer: Awaitable[Response], ask: Ask) -> Response | str | None:
+    """An answer; None where the source refuses it as a page behind the last, and that ends the reading.
+
+    Where it cannot be had of a source which has all but said that there is none: what is not known for that.
 
     Raises SourceError.
     """
     try:
         return await answer
     except SourceError as error:
-        if ends and error.status in _NO_SUCH_PAGE:
+        if (ask.confirms or ask.may_lack) and error.status in _NO_SUCH_PAGE:
             return None
+        if ask.doubts and error.status is not None:
+            return f"all may have come, or one page of more: the next one is HTTP {error.status}"
         raise
