@@ -220,10 +220,7 @@ class Repeats:
             self._none_new(most, f"pages in a row without a new record: {what}")
 
     def came_before(self, records: Records, keys: Sequence[int], *, doubts: bool = False) -> bool:
-        """Whether a page is one of those before, or all its rows are, for certain.
-
-        `doubts`: the source has all but said that none follows, and what no table declares may well have changed.
-        """
+        """Whether a page is one of those before, or all its rows are, for certain; with `doubts`, as far as the table declares."""
         if not self._projected and records.mark() in self._pages:
             return True
         if doubts and self._first and self._first == records.declared(1):
