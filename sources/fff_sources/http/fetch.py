@@ -74,9 +74,8 @@ class Reading(Struct, dict=True):
     _where = cached_property(lambda self: parse_path(self.endpoint.data_selector, self.endpoint.format))
     _about = cached_property(lambda self: f"{self.source}.{self.table}")
     _totals = cached_property(lambda _: consistency.Totals())
-    _ending = cached_property(
-        lambda self: ReadingEnd(self.endpoint, self._totals, tells=bool(self.key) or not self.projected)
-    )
+    _tells = cached_property(lambda self: self.is_scan and bool(self.key or not self.projected))
+    _ending = cached_property(lambda self: ReadingEnd(self.endpoint, self._totals, tells=self._tells))
 
     def again(self, fetch: Fetch, fill: Mapping[str, object] | None) -> Reading:
         """The same for another key; of a reading that has not begun, as most of it is the same for all keys."""
