@@ -24,7 +24,7 @@ def spark_status(
     from fff.spark.start.warm import ask  # noqa: PLC0415
     from fff_cli.output.formats import emit  # noqa: PLC0415
 
-    if output not in (None, "json"):
+    if output not in (None, "text", "json"):
         raise UsageError(f"a status is not written as {output!r}", hint="use -o json, or leave it out")
     state = ask("tell")
     if output == "json":

@@ -115,7 +115,8 @@ class CheckedSource:
         pages = self._all_shaped(pages, columns)
         strays = _Strays(method, columns, keys, self._mixed)
         if rest is not None:
-            return (), _checked(strays, pages, self._pages(columns, rest.__aiter__))
+            following = rest
+            return (), _checked(strays, pages, self._pages(columns, lambda: following))
         for page in pages:
             strays.see(page)
         return [*pages, *strays.page()], None

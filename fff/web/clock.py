@@ -33,11 +33,11 @@ class OnceATurn(Generic[T]):
 
     def __call__(self) -> T:
         """What it is in this turn."""
-        loop = asyncio.get_running_loop()
-        if self._known is None or self._known[0] is not loop:
-            self._known = loop, self._look()
+        loop, known = asyncio.get_running_loop(), self._known
+        if known is None or known[0] is not loop:
+            known = self._known = loop, self._look()
             loop.call_soon(self._forget)
-        return self._known[1]
+        return known[1]
 
     def _forget(self) -> None:
         self._known = None
@@ -46,28 +46,33 @@ class OnceATurn(Generic[T]):
 class Coalescer(Generic[T]):
     """Takes what comes in turns of a loop that follow one another as one, where each taking costs mostly the same.
 
-    Once a few turns have brought no more, or so much is here: it waits for no time at all.
+    Once a few turns have brought no more, or so much is here; and none after turns that took long, as those do in
+    which other work is done: each would keep waiting what is here.
     """
 
     _IDLE_TURNS = 3  # what has arrived is here after as many
+    _LONG_S = 0.01
 
     def __init__(self, take: Callable[[list[T]], None], enough: int) -> None:
         self._take = take
         self._enough = enough
-        self._here: tuple[asyncio.AbstractEventLoop, list[T]] | None = None
+        self._here: tuple[asyncio.AbstractEventLoop, float, list[T]] | None = None
 
     def add(self, one: T) -> None:
         """It has come."""
         loop = asyncio.get_running_loop()
-        if self._here is None or self._here[0] is not loop:
-            self._here = loop, []
-            loop.call_soon(self._look, self._here)
-        self._here[1].append(one)
+        here = self._here
+        if here is None or here[0] is not loop:
+            here = self._here = loop, loop.time() + self._LONG_S, []
+            loop.call_soon(self._look, here)
+        here[2].append(one)
 
-    def _look(self, here: tuple[asyncio.AbstractEventLoop, list[T]], known: int = 0, idle: int = 0) -> None:
-        loop, came = here
+    def _look(
+        self, here: tuple[asyncio.AbstractEventLoop, float, list[T]], known: int = 0, idle: int = 0
+    ) -> None:
+        loop, until, came = here
         idle = idle + 1 if len(came) == known else 0
-        if idle < self._IDLE_TURNS and len(came) < self._enough:
+        if idle < self._IDLE_TURNS and len(came) < self._enough and loop.time() < until:
             loop.call_soon(self._look, here, len(came), idle)
         else:
             self._here = None

@@ -252,6 +252,9 @@ def test_a_source_that_fails_late_ends_with_4_and_a_partial_result_with_3(tmp_pa
         "written"
         not in fake("query", "late", "-O", str(tmp_path / "none.csv")).stderr + fake("query", "fail").stderr
     )
+    table = fake("query", "late", "-o", "table")  # no row is out before the widths are known
+    assert (table.returncode, table.stdout) == (4, "")
+    assert "written" not in table.stderr
     partial = fake("query", "partial")
     assert partial.returncode == 3
     assert partial.stdout.count("\n") == 4

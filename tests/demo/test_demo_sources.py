@@ -129,3 +129,12 @@ def test_the_sources_end_without_a_word_where_nobody_waits_for_them_any_more():
     done = subprocess.run(command, input=b"", stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b""), "Ctrl-C came while they started"
+
+
+def test_sources_that_end_without_a_word_are_no_matter_of_a_port():
+    with (
+        subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process,
+        pytest.raises(UsageError, match="they ended before") as found,
+    ):
+        DemoServer._port(process)
+    assert found.value.hint is None

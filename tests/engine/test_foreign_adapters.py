@@ -19,6 +19,7 @@ from fff.errors import SourceError
 from fff.federation import Federation
 from fff.schema import Field
 from fff.stats import AccessMeter
+from fff.structs import replace
 from fff.web.client import WebClient
 from tests.engine.site import run
 
@@ -228,3 +229,14 @@ def test_an_adapter_gives_asynchronous_generators() -> None:
     source.scan = lambda *_, **__: iter(())  # type: ignore[method-assign,assignment]
     with pytest.raises(SourceError, match="gave tuple_iterator, not an asynchronous generator"):
         asked(source, SCAN, on_source_error="fail")
+
+
+def test_so_does_one_that_answers_at_once() -> None:
+    class Prompted(Foreign):
+        tables = (*Foreign.tables[:1], replace(Foreign.tables[1], lookups=(LookupMethod("l", ("id",)),)))
+
+        async def answer(self, *_: Any, **__: Any) -> Any:
+            return (), [Page(batch(["id", "city"]))]
+
+    with pytest.raises(SourceError, match="gave list, not an asynchronous generator"):
+        asked(Prompted(lambda columns: Page(batch(columns))), LOOKUP, on_source_error="fail")

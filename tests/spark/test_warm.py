@@ -263,7 +263,7 @@ def test_it_ends_when_it_is_told_to(place: Path) -> None:
     fff(place, "spark", "stop")
     assert not is_alive(jvm)
     assert until(lambda: not is_alive(keeper))
-    assert "no Spark is up" in fff(place, "spark", "status")
+    assert all("no Spark is up" in fff(place, "spark", "status", *how) for how in ((), ("-o", "text")))
 
 
 @pytest.mark.spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -92,3 +93,23 @@ def test_what_comes_in_turns_that_follow_one_another_is_taken_together() -> None
     assert taken[1:] == [[4], [5]], "more are"
     run(lambda: come(6, 7, 8, 9, 10, apart=1))
     assert taken[3:] == [[6, 7, 8, 9], [10]], "and so are as many as are enough"
+
+
+def test_what_is_here_waits_for_none_of_the_turns_in_which_much_else_is_done() -> None:
+    turn, waited = 0, dict[int, int]()
+
+    def take(came: list[int]) -> None:
+        waited.update((at, turn - at) for at in came)
+
+    async def main() -> None:
+        nonlocal turn
+        turns = Coalescer(take, enough=64)
+        for turn in range(30):
+            turns.add(turn)
+            time.sleep(0.015)  # noqa: ASYNC251 - as a large answer is read
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+    assert max(waited.values()) <= 2
+    assert len(waited) == 30

@@ -37,6 +37,7 @@ from fff_cli.output.sinks.folders import NewFolder
 from fff_cli.output.sinks.folders import check as check_folder
 from fff_cli.output.sinks.temporary import remove_folders
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
+from fff_cli.output.table import FirstRowsWriter, TableWriter
 from fff_cli.refresh.remembered import check as check_refreshable
 from fff_cli.refresh.remembered import forget, one_result, remember
 from fff_cli.run.interrupts import Interrupts
@@ -240,7 +241,7 @@ class ScriptRun:
         self._file: Target | None = None  # what several results share
         self._note: str | None = None  # on the file that the last result went to
         self._results = 0  # written, or begun
-        self._handed = 0  # rows of the last of them that have been given to its output
+        self._handed = 0  # rows of the last of them that its output has
         self._scripted = False
         self.kinds: tuple[Any, ...] = ()  # Arrow's, of the columns of the last result
         self.reports = Reports(arguments.report)
@@ -408,7 +409,10 @@ class ScriptRun:
                         begun = True
                     write_batches(out, batch)
                     target.flush()
-                self._handed += batch.num_rows
+                if isinstance(out, TableWriter | FirstRowsWriter):  # rows wait until widths are known
+                    self._handed = out.shown
+                else:
+                    self._handed += batch.num_rows
         assert schema is not None, "the engine tells the header even of an empty result"
         self.kinds = tuple(schema.types)
         with writing():

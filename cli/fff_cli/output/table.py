@@ -102,6 +102,7 @@ class TableWriter:
         self._marks: tuple[str, ...] = ()
         self._held: list[pa.RecordBatch] = []
         self._layout: Layout | None = None
+        self.shown = 0  # rows that were written
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header."""
@@ -162,6 +163,7 @@ class TableWriter:
     def _write(self, batch: pa.RecordBatch) -> None:
         """Write rows, column by column where all text is ASCII."""
         assert self._layout is not None
+        self.shown += batch.num_rows
         shown = [_shown(*one) for one in zip(batch.columns[: self._layout.shown], self._marks, strict=False)]
         if not batch.num_rows:
             return
@@ -280,6 +282,11 @@ class FirstRowsWriter:
         self._most = most
         self._rows = 0
         self._more = more
+
+    @property
+    def shown(self) -> int:
+        """How many rows were written."""
+        return self._to.shown
 
     def begin(self, schema: pa.Schema) -> None:
         """Take the header."""

@@ -70,6 +70,6 @@ class DemoServer:
         if "error" in reply:
             raise UsageError(
                 f"the demo sources did not start: {reply['error']}",
-                hint="another --port, or 0 for a free one",
+                hint="another --port, or 0 for a free one" if line else None,
             )
         return int(reply["port"])
