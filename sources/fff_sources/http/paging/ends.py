@@ -33,7 +33,7 @@ def _around(selector: str, form: str) -> JsonPath | None:
 class ReadingEnd:
     """What the answers of one reading say of more, against what came.
 
-    `tells`: it is of a scan, as lookups seldom have a second page, and a page that came before is known as that.
+    `tells`: it is of a scan, of which a page that came before is known as that.
     """
 
     def __init__(self, endpoint: spec.Endpoint, totals: Totals, *, tells: bool = True) -> None:
