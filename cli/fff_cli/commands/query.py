@@ -29,7 +29,7 @@ from fff_cli.options.texts import sql_texts
 from fff_cli.output.adding import AddedTo, columns_of
 from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
-from fff_cli.output.failures import note_seen, writing
+from fff_cli.output.failures import CannotWrite, note_seen, writing
 from fff_cli.output.files import PartOfFile, Target, check_report, file_target, is_special
 from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
@@ -327,7 +327,7 @@ class ScriptRun:
             file = self._arguments.output_file
             seen = self._handed if file is None or is_special(file) else 0
             seen = 0 if isinstance(target, PagedOutput) else seen
-            if seen and isinstance(error, FFFError):
+            if seen and isinstance(error, FFFError) and not isinstance(error, CannotWrite):
                 note_seen(error, f"the {counted(seen, 'row')}")
             self.reports.failed(execution, error, self._interrupts.exit_code, rows=seen)
             if not self._scripted:
