@@ -37,7 +37,6 @@ from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request
 from fff.web.validators import name_of, remembered
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NONE: frozenset[str] = frozenset()
 _LEAST_S = 0.01  # of a request's time in which an answer may still come
 _EXCERPT = 200  # characters of an error body that are shown
 _REDACTED = 2**16  # bytes of an error body that are looked at
@@ -358,8 +357,8 @@ class WebClient:
             req.form,
             req.accept,
             req.policy,
-            frozenset(proof) if proof else _NONE,
-            frozenset(req.credentials.params) if req.credentials.params else _NONE,
+            frozenset(proof),
+            frozenset(req.credentials.params),
             req.seconds,
             req.arrivals,
             partial(self._withdraw, meter),

@@ -23,7 +23,7 @@ from fff.errors import SourceError
 from fff.web.types import Response
 from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM, PARQUET
 from fff_sources.http.paging.paginators import Ask
-from fff_sources.http.response.streaming import Arriving, unpacked
+from fff_sources.http.response.streaming import ZIP, Arriving, unpacked
 from fff_sources.http.response.text.csv_text import marked_encoding
 from fff_sources.http.shaping import NO_ZIP, packed_files
 
@@ -58,7 +58,7 @@ _LOOKED_AT = 2**16  # bytes from which a delimiter is told
 _ROWS = 50
 _STARTS = 2**20
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with something in it, and with nothing
+_ZIP = (ZIP, b"PK\x05\x06")  # with something in it, and with nothing
 
 
 def format_of_name(name: str) -> str | None:

@@ -15,7 +15,7 @@ from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.members import arrays_in
 from fff_sources.http.response.records import Origin
-from fff_sources.http.response.streaming import GZIP
+from fff_sources.http.response.streaming import GZIP, ZIP
 from fff_sources.http.response.text.csv_text import BEHIND_A_QUOTE, marked_encoding
 from fff_sources.http.response.text.others import begins_like_html, is_json, is_xml
 from fff_sources.http.response.values import shown
@@ -23,7 +23,6 @@ from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
-_ZIP = b"PK\x03\x04"
 #: Formats as answers call them.
 _NAMED = {
     **dict.fromkeys(("text/csv", "application/csv", "text/tab-separated-values"), "csv"),
@@ -138,7 +137,7 @@ def diagnosis(
         )
     if body.startswith(GZIP):
         return "it is compressed, and does not say so", "declare it in the endpoint: decode: gzip"
-    if body.startswith(_ZIP) and form != "parquet":
+    if body.startswith(ZIP) and form != "parquet":
         return "it is a zip file", "declare it in the endpoint, of a source of `type: rest`: decode: zip"
     named = marked_encoding(body) or "utf-8"
     if form in ("json", "ndjson", "csv") and encoding is None and not _is_in(body, named):

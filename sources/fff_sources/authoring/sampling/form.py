@@ -22,7 +22,7 @@ from fff_sources.http.response.bodies import BodyDecoder, BodyFormat
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.response.jsonpath import quoted
 from fff_sources.http.response.records import Origin, RecordDecoder
-from fff_sources.http.response.streaming import GZIP
+from fff_sources.http.response.streaming import GZIP, ZIP
 from fff_sources.http.response.text.csv_text import charset_of, marked_encoding
 from fff_sources.http.shaping import MalformedMarkupError, PackedError, unpacked
 from fff_sources.http.spec import spec
@@ -42,7 +42,7 @@ _MUTE = (
     "application/zip",
 )
 #: What packed answers begin with.
-_PACKED: dict[bytes, Packing] = {GZIP: "gzip", b"PK\x03\x04": "zip"}
+_PACKED: dict[bytes, Packing] = {GZIP: "gzip", ZIP: "zip"}
 
 
 @dataclass(frozen=True)

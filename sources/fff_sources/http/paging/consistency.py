@@ -121,12 +121,9 @@ class Records:
             return []
         fields = [(f"f{i}", Raw, field(default=_ABSENT, name=name)) for i, name in enumerate(self._members)]
         reader = Decoder(list[defstruct("Declared", fields, gc=False)])  # type: ignore[misc]
-        marks: list[int] = []
         with contextlib.suppress(WrongShape):
-            for part in self.parts():
-                rows = reader.decode(part) if kind_of(part) == "[" else []
-                marks += [hash(tuple(bytes(getattr(row, name)) for name, *_ in fields)) for row in rows]
-            return marks
+            rows = [row for part in self.parts() if kind_of(part) == "[" for row in reader.decode(part)]
+            return [hash(tuple(bytes(getattr(row, name)) for name, *_ in fields)) for row in rows]
         return []
 
     def stable(self) -> bytes:
@@ -199,13 +196,15 @@ class Repeats:
         self._looked_at += count
         known = keys()
         marks = known or records.marks()
-        if self._count == 1 and not (known or self._projected):
-            self._first = records.declared(1)
         fresh = [mark for mark in dict.fromkeys(marks) if mark not in self._new and mark not in self._old]
         certain = len(marks) > 1 if known else len(set(marks)) >= _CERTAIN and not self._alike
         if not fresh and certain:
             raise PaginationError(f"all {count} records of a page came before: {what}")
-        if fresh and not (known or self._projected) and self._is_known(records.declared()):
+        told = known or self._projected or not fresh
+        declared = [] if told else records.declared(1 if self._count == 1 else _FEW)
+        if self._count == 1:
+            self._first = declared
+        if self._is_known(declared):
             raise PaginationError(
                 f"a page before had the same {count} records, but for members that the table does not declare: {what}"
             )

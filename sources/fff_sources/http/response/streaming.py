@@ -28,8 +28,8 @@ from fff_sources.http.response.text.csv_text import (
     uncommented,
 )
 
-#: What gzip files begin with.
-GZIP = b"\x1f\x8b"
+#: What gzip files begin with, and zip files that have something in them.
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 #: Formats made of lines.
 LINES = frozenset({"csv", "ndjson"})
 #: Bytes that are read together; a body that is not longer is read as a whole.
