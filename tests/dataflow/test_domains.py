@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow.store import domains
-from fff.dataflow.store.domains import CodeTable, Domain, PairDomain, fingerprints
+from fff.dataflow.store import code_table, domains
+from fff.dataflow.store.code_table import CodeTable
+from fff.dataflow.store.domains import Domain, PairDomain, fingerprints
 from fff.schema import arrow_type, comparison_kind
 from tests.dataflow.blocks import quick
 
@@ -189,13 +190,22 @@ def test_code_table_against_a_dict(batches: list[list[int]]) -> None:
 
 @quick
 @given(
-    st.lists(st.lists(st.integers(-400, 400), max_size=80), max_size=8),
-    st.sampled_from([0, domains._FEW, 1000]),
+    st.lists(
+        st.lists(st.integers(-400, 400), max_size=80)
+        | st.lists(st.integers(-40, 40).map(lambda code: code << 40), max_size=80)
+        | st.lists(st.sampled_from([-(2**63), 1 - 2**63, 2**63 - 2, 2**63 - 1]), max_size=4),
+        max_size=8,
+    ),
+    st.sampled_from([0, code_table._FEW, 1000]),
+    st.sampled_from([0, 4, code_table._NEAR_ROOM]),
 )
-def test_a_table_that_grows_while_it_is_used_keeps_every_number(batches: list[list[int]], few: int) -> None:
+def test_a_table_that_grows_while_it_is_used_keeps_every_number(
+    batches: list[list[int]], few: int, room: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(domains, "_MOVED_AT_ONCE", 0)
-        patch.setattr(domains, "_FEW", few)
+        patch.setattr(code_table, "_MOVED_AT_ONCE", 0)
+        patch.setattr(code_table, "_FEW", few)
+        patch.setattr(code_table, "_NEAR_ROOM", room)  # with none, few codes are near each other
         table, model = CodeTable(), dict[int, int]()
         for batch in batches:
             codes = np.array(batch, np.int64)
@@ -208,15 +218,61 @@ def test_a_table_that_grows_while_it_is_used_keeps_every_number(batches: list[li
 
 def test_a_large_table_never_moves_all_codes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[int] = []
-    places = domains._places
+    places = code_table._places
     monkeypatch.setattr(
-        domains, "_places", lambda codes, slots: (moved.append(len(codes)), places(codes, slots))[1]
+        code_table, "_places", lambda codes, slots: (moved.append(len(codes)), places(codes, slots))[1]
     )
     table = CodeTable()
     for start in range(0, 200_000, 500):
-        table.number(np.arange(start, start + 500))
-    assert max(moved) <= domains._MOVED_AT_ONCE
+        table.number(np.arange(start, start + 500) << 20)
+    assert 500 <= max(moved) <= code_table._MOVED_AT_ONCE
     assert len(table) == 200_000
+
+
+def test_codes_that_are_near_each_other_are_not_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[int] = []
+    places = code_table._places
+    monkeypatch.setattr(
+        code_table, "_places", lambda codes, slots: (hashed.append(len(codes)), places(codes, slots))[1]
+    )
+    table, pages = CodeTable(), np.array_split(np.arange(7_000_000, 7_500_000)[::-1], 500)
+    for page in pages:  # the newest first
+        table.number(page)
+    assert not hashed
+    shuffled = np.random.default_rng(1).permutation(2_000_000)
+    for page in np.array_split(shuffled, 200):
+        table.number(page)
+    assert sum(hashed) < 1_500_000, "not near at first, and then they are"
+    del hashed[:]
+    far = table.number(np.array([-(2**62)]))
+    assert hashed, "one that is far from the rest brings hashing back"
+    assert far.tolist() == [2_500_000] == table.find(np.array([-(2**62)])).tolist()
+    again = np.concatenate([table.number(page) for page in pages])
+    assert again.tolist() == list(range(500_000))
+    found = table.find(shuffled)
+    assert (table.by_number.view[found] == shuffled).all()
+    assert sorted(found.tolist()) == list(range(500_000, 2_500_000))
+
+
+@pytest.mark.parametrize("shift", [0, 20])
+def test_a_table_outside_memory_gives_the_same_numbers(shift: int) -> None:
+    class Elsewhere:
+        least = 1
+
+        def zeros(self, length: int, dtype: np.dtype[np.generic]) -> np.ndarray:
+            return np.zeros(length, dtype)
+
+        def store(self, columns: object) -> list[list[pa.Array]]:
+            raise AssertionError("there are no columns")
+
+    table = CodeTable()
+    codes = np.random.default_rng(1).permutation(40_000) << shift
+    first = [table.number(codes[:10_000])]
+    table.spill(Elsewhere())
+    first += [table.number(part) for part in np.array_split(codes[10_000:], 7)]
+    assert len(table) == 40_000
+    assert (table.by_number.view[np.concatenate(first)] == codes).all()
+    assert (table.find(codes) == np.concatenate(first)).all()
 
 
 def test_growth_keeps_every_number() -> None:
