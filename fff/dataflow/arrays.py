@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -17,13 +18,16 @@ _S = TypeVar("_S", bound=np.generic)
 
 EMPTY: Int64 = np.empty(0, np.int64)
 
-#: Elements from which an array is copied as seldom as can be, and the most that a chunk of a column is made to have.
-_LARGE = 1 << 20
-_LARGE_BYTES = 64 << 20
+_LARGE = 1 << 20  # elements from which an array is copied as seldom as can be
+_CHUNK_ROWS = 4 << 20  # the most that a chunk of a column is made to have: to copy it holds nobody up
+_CHUNK_BYTES = 64 << 20
+_LOOSE = 32  # chunks that wait to be merged where nobody takes
 _FILE_LEAST = (
     4  # columns leave memory in fewer and larger parts than arrays, as each takes a chunk more to read
 )
 _TAKE_ROWS = 3000  # rows that are copied in the time that it takes to take from one chunk more
+_SPLIT_ROWS = 16  # and in that of finding the chunk of a row and bringing the row back to its place
+_COMPARED = 24  # chunks whose rows are found by comparing with each start
 
 
 class Spill(Protocol):
@@ -123,14 +127,15 @@ class Growable(Generic[_S]):
 class ArrowColumn:
     """One column, appended to chunk by chunk. Small chunks merge geometrically, so that a take meets only a few."""
 
-    __slots__ = ("_apart", "_chunks", "_fixed", "_sizes", "_starts", "length", "type")
+    __slots__ = ("_apart", "_chunks", "_fixed", "_loose", "_sizes", "_starts", "length", "type")
 
     def __init__(self, kind: pa.DataType) -> None:
         self.type = kind
         self._chunks: list[pa.Array] = []
         self._sizes: list[int] = []  # bytes of each
         self._fixed = 0  # how many of them are outside memory: to merge these would bring them back
-        self._starts: Int64 | None = EMPTY  # first row of each chunk; None: to be counted anew
+        self._loose = 0  # how many of the last ones came since chunks were merged
+        self._starts: list[int] | None = None  # first row of each chunk; None: to be counted anew
         self._apart = (
             0  # rows that could have been copied in the time that chunks have cost since they were one
         )
@@ -140,19 +145,29 @@ class ArrowColumn:
         """Add an array of the column's type."""
         if not len(values):
             return
+        size = values.nbytes
+        large = _LOOSE * len(values) > _CHUNK_ROWS or _LOOSE * size > _CHUNK_BYTES
+        if self._loose and (large or self._loose == _LOOSE):  # so those that wait always fit into one
+            self._gather()
         self.length += len(values)
         self._starts = None
+        self._chunks.append(values)
+        self._sizes.append(size)
+        self._loose += 1
+
+    def _gather(self) -> None:
+        """Merge what came last, and chunks before it that are not much larger."""
         chunks, sizes = self._chunks, self._sizes
-        chunks.append(values)
-        sizes.append(values.nbytes)
-        first, rows, size = len(chunks) - 1, len(values), sizes[-1]
-        while first > self._fixed and 4 * rows >= len(chunks[first - 1]):
+        first, rows, size = len(chunks) - 1, len(chunks[-1]), sizes[-1]
+        apart = len(chunks) - self._loose
+        while first > self._fixed and (first > apart or 4 * rows >= len(chunks[first - 1])):
             rows, size = rows + len(chunks[first - 1]), size + sizes[first - 1]
-            if rows > _LARGE or size > _LARGE_BYTES:
+            if rows > _CHUNK_ROWS or size > _CHUNK_BYTES:
                 break
             first -= 1
         if first < len(chunks) - 1:
             self._merge(first)
+        self._loose = 0
 
     def take(self, rows: Int64, *, holes: bool = False) -> pa.Array:
         """The values at `rows`, in their order; with `holes`, NULL for row -1.
@@ -165,25 +180,37 @@ class ArrowColumn:
             there = rows >= 0
             return self.take(rows[there]).take(pa.array(np.cumsum(there) - 1, mask=~there))
         if len(self._chunks) > 1:
-            self._apart += _TAKE_ROWS * len(self._chunks) + 4 * len(rows)
-            few = self.length <= _LARGE and sum(self._sizes) <= _LARGE_BYTES
-            if self._apart >= self.length and few and not self._fixed:
+            self._apart += _TAKE_ROWS * len(self._chunks) + _SPLIT_ROWS * len(rows)
+            few = self.length <= _CHUNK_ROWS and sum(self._sizes) <= _CHUNK_BYTES
+            if not few or self._fixed:
+                self._gather()
+            elif self._apart >= self.length:
                 self._merge(0)
         if len(self._chunks) == 1 or not len(rows):
             return self._chunks[0].take(pa.array(rows))
+        return self._gathered(rows)
+
+    def _gathered(self, rows: Int64) -> pa.Array:
+        """The values at `rows` where they are in several chunks: taken chunk by chunk, and put in order."""
         if self._starts is None:
-            self._starts = np.cumsum([0, *map(len, self._chunks[:-1])])
-        chunk = np.searchsorted(self._starts, rows, side="right") - 1
-        wanted = np.bincount(chunk, minlength=1)
-        [used] = np.nonzero(wanted)
-        if len(used) == 1:
-            return self._chunks[used[0]].take(pa.array(rows - self._starts[used[0]]))
-        order = np.argsort(chunk.astype(np.int16), kind="stable")  # of 16 bits: sorted by counting
-        ends = np.cumsum(wanted[used])[:-1]
+            self._starts = [0, *accumulate(map(len, self._chunks))]
+        starts = self._starts
+        if len(self._chunks) <= _COMPARED:
+            chunk = np.zeros(len(rows), np.int8)
+            for start in starts[1:-1]:
+                chunk += rows >= start
+        else:
+            chunk = (np.searchsorted(starts, rows, side="right") - 1).astype(np.int16)
+        order = np.argsort(chunk, kind="stable")  # of few bits: sorted by counting
+        ordered = rows[order]
+        ends = np.searchsorted(chunk[order], np.arange(len(self._chunks)), side="right").tolist()
         parts = [
-            self._chunks[at].take(pa.array(some - self._starts[at]))
-            for at, some in zip(used.tolist(), np.split(rows[order], ends), strict=True)
+            self._chunks[at].take(pa.array(ordered[first:end] - starts[at]))
+            for at, (first, end) in enumerate(pairwise([0, *ends]))
+            if first < end
         ]
+        if len(parts) == 1:
+            return parts[0]
         places = np.empty(len(rows), np.int64)
         places[order] = np.arange(len(rows))
         return pa.concat_arrays(parts).take(pa.array(places))
@@ -192,7 +219,7 @@ class ArrowColumn:
         """Make one chunk of the last ones."""
         self._chunks[first:] = [pa.concat_arrays(self._chunks[first:])]
         self._sizes[first:] = [self._chunks[first].nbytes]
-        self._starts, self._apart = None, 0
+        self._starts, self._apart, self._loose = None, 0, 0
 
     def drop(self, count: int) -> None:
         """Forget the first values and give their memory back."""
@@ -203,6 +230,7 @@ class ArrowColumn:
             gone += 1
         del self._chunks[:gone], self._sizes[:gone]
         self._fixed = max(0, self._fixed - gone)
+        self._loose = min(self._loose, len(self._chunks))
         if count:
             rest = self._chunks[0][
                 count:
@@ -224,7 +252,7 @@ class ArrowColumn:
         """The same rows are outside memory now, in these chunks."""
         self._chunks[self._fixed :] = chunks
         self._sizes[self._fixed :] = [chunk.nbytes for chunk in chunks]
-        self._starts, self._fixed = None, len(self._chunks)
+        self._starts, self._fixed, self._loose = None, len(self._chunks), 0
 
     def value(self, row: int) -> pa.Scalar:
         """One value; far cheaper than a take of one row."""

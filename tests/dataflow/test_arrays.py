@@ -38,8 +38,24 @@ def test_growable_view_is_writable() -> None:
 
 @pytest.mark.slow
 @quick
-@given(st.lists(st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=20), max_size=12), st.data())
-def test_a_column_takes_what_was_appended(chunks: list[list[str | None]], data: st.DataObject) -> None:
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=20), max_size=12),
+    st.sampled_from([(1, 8, 1000), (3, 40, 64), (32, 1000, 1000)]),
+    st.sampled_from([0, 2, 24]),
+    st.data(),
+)
+def test_a_column_takes_what_was_appended(
+    chunks: list[list[str | None]], most: tuple[int, int, int], compared: int, data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in zip(("_LOOSE", "_CHUNK_ROWS", "_CHUNK_BYTES"), most, strict=True):
+            patch.setattr(arrays, name, value)
+        patch.setattr(arrays, "_COMPARED", compared)
+        patch.setattr(arrays, "_TAKE_ROWS", 1)
+        _takes_what_was_appended(chunks, data)
+
+
+def _takes_what_was_appended(chunks: list[list[str | None]], data: st.DataObject) -> None:
     column = ArrowColumn(pa.string())
     flat: list[str | None] = []
     for chunk in chunks:
@@ -60,25 +76,42 @@ def test_chunks_merge_geometrically() -> None:
     column = ArrowColumn(pa.int64())
     for start in range(1000):
         column.append(pa.array([start]))
-    assert len(column._chunks) <= 11
+    assert len(column._chunks) <= arrays._LOOSE + 11
     assert column.take(np.array([999, 0, 500])).to_pylist() == [999, 0, 500]
     assert column.take(np.arange(1000)).to_pylist() == list(range(1000))
     assert len(column._chunks) == 1, "a large take merges"
 
 
-@pytest.mark.parametrize("bound", ["_LARGE", "_LARGE_BYTES"])
-def test_large_chunks_stay_apart_and_are_never_made_one(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bound", ["_CHUNK_ROWS", "_CHUNK_BYTES"])
+@pytest.mark.parametrize("loose", [1, 4])
+def test_large_chunks_stay_apart_and_are_never_made_one(
+    bound: str, loose: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else every batch taken from a long column costs the whole column."""
-    monkeypatch.setattr(arrays, bound, 8 * (1 if bound == "_LARGE" else 8))
+    monkeypatch.setattr(arrays, bound, 16 * (1 if bound == "_CHUNK_ROWS" else 8))
+    monkeypatch.setattr(arrays, "_LOOSE", loose)
     column = ArrowColumn(pa.int64())
-    for start in range(0, 100, 3):
+    for start in range(0, 200, 3):
         column.append(pa.array(range(start, start + 3)))
+    everything = np.arange(200)
+    assert column.take(everything).to_pylist() == everything.tolist()
     chunks = list(column._chunks)
-    assert max(map(len, chunks)) <= 8
-    assert len(chunks) >= 12
-    for rows in (np.arange(100), np.array([99, 0, 50, 50, 98]), np.array([51]), np.empty(0, np.int64)):
+    assert max(map(len, chunks)) <= 16
+    assert 12 <= len(chunks) <= 25, "they are merged, as far as they may"
+    for rows in (everything, np.array([199, 0, 50, 50, 98]), np.array([51]), np.empty(0, np.int64)):
         assert column.take(rows).to_pylist() == rows.tolist()
     assert column._chunks == chunks
+
+
+def test_small_chunks_before_a_large_one_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "_CHUNK_ROWS", 1000)
+    column = ArrowColumn(pa.int64())
+    for _ in range(20):
+        for _ in range(30):
+            column.append(pa.array([1]))
+        column.append(pa.array([1] * 900))
+    column.take(np.arange(10))
+    assert len(column._chunks) <= 60, "not 31 for each large one"
 
 
 def test_a_take_of_few_rows_does_not_touch_the_other_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
