@@ -7,7 +7,6 @@ lookups that go on coming, are taken in before the next batch is routed, so that
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -30,7 +29,6 @@ from fff.dataflow.plan.events import (
     Finish,
     Instruction,
     Lookup,
-    LookupAnswers,
     LookupEnd,
     LookupFailed,
     LookupRows,
@@ -47,10 +45,13 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
+from fff.limits import BATCH_ROWS, ROUTE_SLICE_S, SCAN_WINDOW
+from fff.runtime.merged_events import merged
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
 from fff.structs import replace
+
+_QUIET_TURNS = 4  # of the event loop, none of which brought a page
 
 
 class Meters:
@@ -150,6 +151,7 @@ class BlockDriver:
         self._room = room
         self._checked = checked
         self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
+        self._paged = 0  # rows that scans have brought in these
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
@@ -195,6 +197,7 @@ class BlockDriver:
             self._wake.clear()
             await self._woken()
         await self._answers_together()
+        await self._pages_together()
         if self._fatal is not None:
             raise self._fatal
         for at, event in self._heard():
@@ -223,6 +226,17 @@ class BlockDriver:
             known = len(self._events)
             await asyncio.sleep(0)
 
+    async def _pages_together(self) -> None:
+        """Wait while pages of scans go on coming, for as many rows as are worth a batch.
+
+        A page comes every few turns of the loop, as its bytes come in several: with one turn without, it may still come.
+        """
+        quiet = 0
+        while 0 < self._paged < BATCH_ROWS and quiet < _QUIET_TURNS and self._fatal is None:
+            known = self._paged
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if self._paged == known else 0
+
     @property
     def _may_route(self) -> bool:
         """Whether tuples wait, and what becomes of them has room."""
@@ -241,25 +255,10 @@ class BlockDriver:
                 one.cancel()
 
     def _heard(self) -> list[tuple[float, Event]]:
-        """The events of this turn and when they came.
-
-        Lookup answers that come one after another are merged, and so are small pages of a scan that do.
-        """
+        """The events of this turn and when they came, those merged that go together."""
         heard, self._events = self._events, deque()
-        merged: list[tuple[float, Event]] = []
-        for kind, some in itertools.groupby(heard, _kind):
-            entries = list(some)
-            last, events = entries[-1][0], [event for _, event in entries]
-            if kind is _LOOKUPS:
-                rows = tuple(event for event in events if isinstance(event, LookupRows))
-                ends = tuple(event for event in events if isinstance(event, LookupEnd))
-                merged.append((last, LookupAnswers(rows, ends)))
-            elif kind is not None:
-                pages = [event for event in events if isinstance(event, ScanRows)]
-                merged.append((last, pages[0] if len(pages) == 1 else _together(pages)))
-            else:
-                merged += entries
-        return merged
+        self._paged = 0
+        return merged(heard)
 
     def _handle(self, event: Event) -> None:
         for instruction in self.eddy.handle(event):
@@ -365,8 +364,9 @@ class BlockDriver:
                     self.post(
                         ScanRows(table, index, page.rows, *totals, seconds=waited, counted=page.counted)
                     )
+                    self._paged += len(page.rows)
                     ready += len(page.rows)
-                    if ready >= SMALL_PAGE:
+                    if ready >= BATCH_ROWS:
                         ready = 0
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn
             brought, owed = max(rows + meter.bad_records, said or 0), self._owed.get(table, 0)
@@ -467,26 +467,6 @@ class BlockDriver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-_LOOKUPS = object()
-
-
-def _kind(entry: tuple[float, Event]) -> object:
-    """What an event can be merged with; None: with nothing."""
-    match entry[1]:
-        case LookupRows() | LookupEnd():
-            return _LOOKUPS
-        case ScanRows(table=table, index=index, rows=rows) if len(rows) < SMALL_PAGE:
-            return table, index
-        case _:
-            return None
-
-
-def _together(pages: Sequence[ScanRows]) -> ScanRows:
-    """Pages that one scan has brought one after another, as one."""
-    rows = pa.concat_batches([page.rows for page in pages])
-    return replace(pages[-1], rows=rows, count=len(pages), seconds=sum(page.seconds for page in pages))
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

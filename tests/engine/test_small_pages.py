@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from fff.catalog import Catalog, Page, ScanMethod, Table
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.events import Event, Instruction, ScanEnd, ScanRows
 from fff.federation import Federation
-from fff.limits import SCAN_WINDOW, SMALL_PAGE
+from fff.limits import BATCH_ROWS, SCAN_WINDOW
 from fff.schema import Field
 from fff.stats import AccessMeter
 from tests.engine.scan_only import ScanOnly
@@ -74,16 +75,36 @@ async def test_pages_that_are_here_together_are_taken_in_as_one(heard: list[Even
     for table in (0, 1):
         pages = [one for one in heard if isinstance(one, ScanRows) and one.table == table]
         assert sum(page.count for page in pages) == 25
-        until_others = SMALL_PAGE // 100 - SCAN_WINDOW
-        assert [page.count for page in pages] == [SCAN_WINDOW, until_others, 25 - SMALL_PAGE // 100]
+        assert [page.count for page in pages] == [SCAN_WINDOW, 25 - SCAN_WINDOW]
         assert [key for page in pages for key in page.rows.column(0).to_pylist()] == list(range(2_450))
         assert {page.total for page in pages} == {2_450}
     assert [one.rows for one in heard if isinstance(one, ScanEnd)] == [2_450, 2_450]
 
 
+@pytest.mark.parametrize(("pause", "events"), [((0, 0), 8), ((0.002,), 50)])
+async def test_pages_are_waited_for_while_they_come_at_once(
+    pause: tuple[float, ...], events: int, heard: list[Event]
+) -> None:
+    """Not for those that a server takes time for: what is here is joined meanwhile."""
+
+    class Coming(Ready):
+        async def scan(self, *args: Any, **options: Any) -> AsyncGenerator[Page]:
+            async for page in super().scan(*args, **options):
+                for seconds in pause:
+                    await asyncio.sleep(seconds)
+                yield page
+
+    source = Coming(rows=2_500, page=100)
+    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 2_500
+    pages = [one for one in heard if isinstance(one, ScanRows)]
+    assert sum(page.count for page in pages) == 50
+    assert len(pages) <= events, "those of two scans, which come by turns"
+    assert len(pages) > events // 3
+
+
 async def test_a_large_page_is_taken_in_before_the_next_is_read(heard: list[Event]) -> None:
-    source = Ready(rows=6 * SMALL_PAGE, page=SMALL_PAGE)
-    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 6 * SMALL_PAGE
+    source = Ready(rows=6 * BATCH_ROWS, page=BATCH_ROWS)
+    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 6 * BATCH_ROWS
     pages = [one for one in heard if isinstance(one, ScanRows)]
     assert [page.count for page in pages] == [1] * 12
     first = [page.table for page in pages[:4]]
@@ -95,7 +116,7 @@ async def test_scans_take_turns_when_so_many_rows_are_here(heard: list[Event]) -
     assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 24_000
     pages = [one for one in heard if isinstance(one, ScanRows)]
     assert max(page.count for page in pages) > 1
-    assert max(len(page.rows) for page in pages) < 2 * SMALL_PAGE
+    assert max(len(page.rows) for page in pages) < 2 * BATCH_ROWS
     assert {page.table for page in pages[:2]} == {0, 1}
 
 
