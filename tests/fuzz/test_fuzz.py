@@ -19,7 +19,7 @@ import pytest
 from fff.dataflow import arrays, missing, scans
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import right_sides, router
-from fff.dataflow.store import domains, index, stem
+from fff.dataflow.store import code_table, domains, index, stem
 from fff.dataflow.store.stem import SteM
 from fff.structs import replace
 from tests.fuzz.broken_probers import PROBERS
@@ -153,7 +153,10 @@ def test_what_only_large_tables_do_changes_nothing(count: int, monkeypatch: pyte
     """Chunks that stay apart, hash tables that grow while they are used, indexes on several columns, runs."""
     for module, name in (
         (arrays, "_LARGE"),
-        (domains, "_MOVED_AT_ONCE"),
+        (arrays, "_CHUNK_ROWS"),
+        (arrays, "_COMPARED"),
+        (code_table, "_MOVED_AT_ONCE"),
+        (code_table, "_NEAR_ROOM"),
         (stem, "_CANDIDATES"),
         (stem, "_CANDIDATES_EACH"),
         (index, "_SETTLE_ROWS"),
