@@ -10,10 +10,11 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from fff.errors import SecretError
+from fff.structs import lazy_pattern
 from fff.version import how_to_install
 from fff.web.spellings import pattern, spellings
 
-_REFERENCE = re.compile(r"\$\{(env|file|keyring):([^}]*)\}")
+_REFERENCE = lazy_pattern(r"\$\{(env|file|keyring):([^}]*)\}")
 MASK = "***"
 _CUT = "…"  # where a text was cut
 _TELLING = 4  # characters of a secret from which on its beginning is hidden, too

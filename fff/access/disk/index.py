@@ -8,19 +8,18 @@ Several processes may have it open: writers take turns, and readers see what was
 from __future__ import annotations
 
 import contextlib
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
 VERSION = 5
 #: Seconds a writer waits for others; what it wants to write is only a copy of what can be had again.
 _PATIENCE_S = 0.25
-_FILE = re.compile(r"[0-9a-f]{24}\.arrow")
+_FILE = lazy_pattern(r"[0-9a-f]{24}\.arrow")
 _AT_ONCE = 500  # keys in one question; SQLite allows 999 parameters everywhere
 
 # No number is given twice: another process may hold that of a row that is gone.

@@ -6,7 +6,6 @@ The only importer of pydantic.
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from pydantic import (
 )
 
 from fff.schema import arrow_type
+from fff.structs import lazy_pattern
 from fff_sources.document import PlainScalar
 from fff_sources.http.response.jsonpath import parse_path
 
@@ -58,7 +58,7 @@ __all__ = [
 
 #: What pydantic raises for a spec that does not fit the models.
 SpecInvalid = ValidationError
-_FILLED = re.compile(r"\{[^}]*\}")  # columns and secrets in a text
+_FILLED = lazy_pattern(r"\{[^}]*\}")  # columns and secrets in a text
 
 
 class Spec(BaseModel):
