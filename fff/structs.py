@@ -66,8 +66,8 @@ else:
     class lazy_pattern:  # noqa: N801 - in the place of `re.compile`
         """A regular expression that is compiled when something other than its text is first asked for.
 
-        A statement needs few of hundreds: to compile all was a quarter of what loading our modules took. The functions
-        of `re` do not take it for one of theirs.
+        A statement needs few of hundreds: to compile all was a quarter of what loading our modules took. The
+        functions of `re` do not take it for one of theirs.
         """
 
         def __init__(self, text: str | bytes, flags: int = 0) -> None:
@@ -75,7 +75,7 @@ else:
             self._flags = flags
 
         def __getattr__(self, name: str) -> Any:
-            # `re` remembers what it compiled; who asks again finds the method itself, and does not come this way.
+            # `re` remembers what it compiled; who asks again finds the method, and does not come this way.
             made = self.__dict__[name] = getattr(re.compile(self.pattern, self._flags), name)
             return made
 

@@ -3,8 +3,6 @@
 The only importer of pydantic.
 """
 
-from __future__ import annotations
-
 import codecs
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
