@@ -21,7 +21,6 @@ from fff.execution import Execution
 from fff.forecast.estimate import Forecast, forecast
 from fff.forecast.history import TableHistory
 from fff.forecast.words import forecast_lines
-from fff.functions import SOURCE, Frame, PythonFunction, PythonFunctions
 from fff.options import RunOptions
 from fff.policies import check_policy
 from fff.policies.adaptive.session_memory import Memory
@@ -35,6 +34,7 @@ from fff.web.client import WebClient
 
 if TYPE_CHECKING:
     from fff.access.disk.policy import RowCache
+    from fff.functions import Frame, PythonFunction, PythonFunctions
     from fff.spark.session import SparkEngine
 
 __all__ = ["Execution", "Federation", "Prepared", "RunOptions", "RunOutcome"]
@@ -112,6 +112,8 @@ class Federation:
     def _lend(self, add: Callable[[PythonFunctions], bool]) -> None:
         """Add something to the source of what this program lends; `add` tells whether it replaces something."""
         if self._functions is None:
+            from fff.functions import SOURCE, PythonFunctions  # noqa: PLC0415 - few programs lend anything
+
             if any(known.name.lower() == SOURCE for known in self.catalog.adapters):
                 raise UsageError(
                     f"a source is called {SOURCE}, as what a program lends is", hint="rename it in its spec"

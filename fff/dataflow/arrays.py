@@ -26,6 +26,14 @@ _FILE_LEAST = (
 _TAKE_ROWS = 3000  # rows that are copied in the time that it takes to take from one chunk more
 
 
+def numbers(rows: Int64) -> pa.Array:
+    """The same numbers, in the same memory where they are side by side there.
+
+    `pa.array` asks first whether some are masked, for which numpy loads what takes a fortieth of a short run.
+    """
+    return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
+
+
 class Spill(Protocol):
     """Room outside memory, which the runtime has: the core only says what goes there."""
 
@@ -170,23 +178,23 @@ class ArrowColumn:
             if self._apart >= self.length and few and not self._fixed:
                 self._merge(0)
         if len(self._chunks) == 1 or not len(rows):
-            return self._chunks[0].take(pa.array(rows))
+            return self._chunks[0].take(numbers(rows))
         if self._starts is None:
             self._starts = np.cumsum([0, *map(len, self._chunks[:-1])])
         chunk = np.searchsorted(self._starts, rows, side="right") - 1
         wanted = np.bincount(chunk, minlength=1)
         [used] = np.nonzero(wanted)
         if len(used) == 1:
-            return self._chunks[used[0]].take(pa.array(rows - self._starts[used[0]]))
+            return self._chunks[used[0]].take(numbers(rows - self._starts[used[0]]))
         order = np.argsort(chunk.astype(np.int16), kind="stable")  # of 16 bits: sorted by counting
         ends = np.cumsum(wanted[used])[:-1]
         parts = [
-            self._chunks[at].take(pa.array(some - self._starts[at]))
+            self._chunks[at].take(numbers(some - self._starts[at]))
             for at, some in zip(used.tolist(), np.split(rows[order], ends), strict=True)
         ]
         places = np.empty(len(rows), np.int64)
         places[order] = np.arange(len(rows))
-        return pa.concat_arrays(parts).take(pa.array(places))
+        return pa.concat_arrays(parts).take(numbers(places))
 
     def _merge(self, first: int) -> None:
         """Make one chunk of the last ones."""

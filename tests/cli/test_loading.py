@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +41,19 @@ def test_what_libraries_read_is_set_until_all_is_loaded(monkeypatch: pytest.Monk
     finally:
         gc.unfreeze()
         gc.set_threshold(*usual)
+
+
+def test_what_arrow_is_loaded_without_is_there_later() -> None:
+    """Its functions are whole but for the help on their options, whatever its version wants of documentation."""
+    program = """
+import warnings; warnings.simplefilter("error")
+from fff_cli.run.loading import loaded, spare_loading
+spare_loading()
+import pyarrow.compute as pc
+loaded()
+from pyarrow.vendored import docscrape
+print(pc.round(pc.add(1, 1.26), ndigits=1), str(pc.round.__signature__)[:12], pc.add.__doc__[:3], "ndigits :" in pc.round.__doc__)
+print(docscrape.NumpyDocString("A.\\n\\nParameters\\n----------\\na : int\\n    B.")["Parameters"][0].name)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout.split("\n")[:2] == ["2.3 (x, /, ndigi Add False", "a"]

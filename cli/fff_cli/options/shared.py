@@ -75,6 +75,8 @@ def refuse_empty(command: Any) -> None:
 
 def _not_empty(param: Any, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def checked(context: Any, value: Any) -> Any:
+        if value is None and not (param.multiple or param.nargs != 1 or param.required or param.callback):
+            return None  # it was not given: typer would make all the same what reads it
         given = [
             one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)
         ]
