@@ -12,8 +12,8 @@ from types import ModuleType
 #: some more than a query makes until its first request.
 _WHILE_LOADING = 250_000
 #: What libraries read when they are loaded. For the large pages that numpy asks for the system clears up its
-#: memory, which can take long; its threads for matrices would look for work for a tenth of a second, each on a
-#: processor, before they sleep; and pydantic would read what every installed package says of itself, for
+#: memory, which can take long; its threads for matrices would look for work for a tenth of a second, each on
+#: a processor, before they sleep; and pydantic would read what every installed package says of itself, for
 #: plug-ins, of which ours need none.
 _VARIABLES = {
     "NUMPY_MADVISE_HUGEPAGE": "0",

@@ -219,6 +219,10 @@ HEADER_CURSORS: Final = _words("cursor scrollid continuation pagetoken bookmark"
 _HEADER_PREFIX = lazy_pattern(
     r"x-|(?:pagination|paging|page|list|collection|results?|records?|items?|search|query)-"
 )
+#: Fields that most servers send, of which none does either: those are not looked at.
+OF_HTTP: Final = _words(
+    "accept-ranges age alt-svc connection date etag expires keep-alive last-modified location server vary via"
+)
 _OF_MESSAGES = lazy_pattern(r"request|response|content|size")
 #: A header field that holds a JSON object of such words.
 JSON_HEADERS: Final = ("x-pagination",)
@@ -301,6 +305,8 @@ def is_pages(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def header_word(field: str) -> str | None:
     """The word that a field of a header, in lower case, stands for; None where it speaks of something else."""
+    if field in OF_HTTP:
+        return None
     if field in HEADERS or OF_LIMITS.search(field) or _OF_MESSAGES.search(field):
         return HEADERS.get(field)
     parts = field.split("-")

@@ -7,6 +7,7 @@ from fff_sources.http.spec.model import (
     BusyStatus,
     Field,
     HeaderName,
+    Later,
     Params,
     Path,
     Spec,
@@ -166,7 +167,7 @@ class Digest(Spec):
     password: str
 
 
-Auth = Annotated[
+_Auth = Annotated[
     Bearer
     | HttpBasic
     | ApiKey
@@ -179,6 +180,7 @@ Auth = Annotated[
     | Digest,
     Field(discriminator="type"),
 ]
+Auth = Annotated[_Auth, Later(_Auth)]
 
 
 class WindowSpec(Spec):

@@ -6,6 +6,7 @@ from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.spec.model import (
     AliasChoices,
     Field,
+    Later,
     Params,
     Path,
     Place,
@@ -132,10 +133,11 @@ class Auto(Paginated):
     type: Literal["auto"]
 
 
-PaginatorSpec = Annotated[
+_Paginator = Annotated[
     SinglePage | PageNumber | Offset | Cursor | Keyset | JsonLink | HeaderLink | Auto,
     Field(discriminator="type"),
 ]
+PaginatorSpec = Annotated[_Paginator, Later(_Paginator)]
 
 
 def body_places(paginator: PaginatorSpec) -> dict[str, tuple[str, ...]]:
