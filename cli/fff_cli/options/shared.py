@@ -1,13 +1,11 @@
 """The options that commands share. The only importer of typer."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
@@ -346,12 +344,11 @@ class SharedOptions:
     quiet: Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)] = False
 
 
-_TYPES = get_type_hints(SharedOptions, include_extras=True)
 _SHARED = {
     name: inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=getattr(SharedOptions, name), annotation=kind
     )
-    for name, kind in _TYPES.items()
+    for name, kind in SharedOptions.__annotations__.items()
 }
 
 
