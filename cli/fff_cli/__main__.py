@@ -26,6 +26,11 @@ def main() -> None:
         os._exit(130)  # nothing has begun, or everything has ended
 
 
+# Python's frames lie in pieces of 16 KB, and each call across the end of one takes memory for another and gives it
+# back: imports within imports are deep. Behind one frame with much room there is no such end any more.
+main.__code__ = main.__code__.replace(co_stacksize=1 << 15)
+
+
 def _leave(code: int) -> None:
     """End without taking every module apart; threads, exit handlers and open output come to their end before."""
     with contextlib.suppress(AttributeError, OSError, ValueError):  # then the interpreter does it, and tells

@@ -17,7 +17,6 @@ from fff.budget import Budget
 from fff.display.counts import counted
 from fff.errors import FFFError, UsageError
 from fff.structs import Struct, replace
-from fff_cli.live.viewer import Live
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.checkpoint import Begun, adds, begin, gone_on
@@ -107,6 +106,8 @@ def choose_progress(arguments: QueryArguments) -> Progress:
         return Progress()
     wanted = arguments.live if arguments.live is not None else True
     if wanted and can_draw():
+        from fff_cli.live.viewer import Live  # noqa: PLC0415 - many modules, for a terminal alone
+
         return Live(verbose=arguments.verbose)
     lines = arguments.progress == "on" or arguments.live or (wanted and is_terminal(sys.stderr))
     return Lines() if lines else Progress()
@@ -234,7 +235,7 @@ class ScriptRun:
         self._plan = plan
         self._progress = progress
         self._interrupts = interrupts
-        self._options = run_options(arguments, live=isinstance(progress, Live))
+        self._options = run_options(arguments, live=progress.draws)
         # Of all statements together.
         self.budget = Budget.of(self._options.max_requests, self._options.budget)
         self._started = time.monotonic()

@@ -17,6 +17,7 @@ import zlib
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fff.access.disk.folder import made, private, secret_key
 from fff.errors import UsageError
@@ -25,10 +26,12 @@ from fff.structs import Struct, lazy_pattern, replace
 from fff.web.addresses import full_url
 from fff.web.client import WebClient, is_answer
 from fff.web.gate.breaker import Breaker
-from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
 from fff.web.transport import Transport
 from fff.web.types import Credentials, Request, Response, ResponseMemory
+
+if TYPE_CHECKING:
+    from fff.web.gate.leased import LeaseLine
 
 _NAME = "journal"
 _MAC, _SIZE = 16, 8
