@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from itertools import islice
@@ -130,7 +129,9 @@ def diagnosis(
     head = body[:_LOOKED_AT]
     if begins_like_html(body) and form != "html_table":
         titled = _TITLE.search(head)
-        title = " ".join(html.unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
+        from html import unescape  # noqa: PLC0415 - loads all names of characters
+
+        title = " ".join(unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
         title = "".join(char if char.isprintable() else " " for char in title)[:_TITLE_WIDTH]
         return (
             "it is a page of HTML" + (f", titled {title!r}" if title else ""),
