@@ -26,8 +26,8 @@ def main() -> None:
         os._exit(130)  # nothing has begun, or everything has ended
 
 
-# Python's frames lie in pieces of 16 KB, and each call across the end of one takes memory for another and gives
-# it back: imports within imports are deep. Behind one frame with much room there is no such end any more.
+# Python's frames lie in pieces of 16 KB, and each call across the end of one takes memory for another and
+# gives it back: imports within imports are deep. Behind one frame with much room there is no such end.
 main.__code__ = main.__code__.replace(co_stacksize=1 << 15)
 
 
