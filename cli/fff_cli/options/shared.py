@@ -73,8 +73,10 @@ def refuse_empty(command: Any) -> None:
 
 def _not_empty(param: Any, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def checked(context: Any, value: Any) -> Any:
-        if value is None and not (param.multiple or param.nargs != 1 or param.required or param.callback):
-            return None  # it was not given: typer would make all the same what reads it
+        source = context.get_parameter_source(param.name)
+        if source is not None and source.name == "DEFAULT" and not (param.required or param.callback):
+            # It was not given, and is what it shall be: typer would make all the same what reads it.
+            return () if value is None and (param.multiple or param.nargs == -1) else value
         given = [
             one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)
         ]
