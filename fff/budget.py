@@ -8,10 +8,10 @@ from decimal import Decimal, InvalidOperation
 
 from fff.display.counts import counted
 from fff.errors import SourceError, UsageError
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
-_BYTES = re.compile(r"\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?)b?\s*", re.IGNORECASE)
-_MONEY = re.compile(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
+_BYTES = lazy_pattern(r"\s*(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[kmgt]?i?)b?\s*", re.IGNORECASE)
+_MONEY = lazy_pattern(r"\s*(?P<amount>[0-9.eE+-]+)\s*(?P<currency>[A-Za-z]{1,16})?\s*")
 
 
 class Money(Struct, frozen=True):

@@ -18,10 +18,7 @@ from fff.budget import Budget
 from fff.catalog import Cacheable, Catalog, Naming, Table
 from fff.errors import QueryError, UsageError
 from fff.execution import Execution
-from fff.forecast.estimate import Forecast, forecast
 from fff.forecast.history import TableHistory
-from fff.forecast.words import forecast_lines
-from fff.functions import SOURCE, Frame, PythonFunction, PythonFunctions
 from fff.options import RunOptions
 from fff.policies import check_policy
 from fff.policies.adaptive.session_memory import Memory
@@ -35,6 +32,8 @@ from fff.web.client import WebClient
 
 if TYPE_CHECKING:
     from fff.access.disk.policy import RowCache
+    from fff.forecast.estimate import Forecast
+    from fff.functions import Frame, PythonFunction, PythonFunctions
     from fff.spark.session import SparkEngine
 
 __all__ = ["Execution", "Federation", "Prepared", "RunOptions", "RunOutcome"]
@@ -112,6 +111,8 @@ class Federation:
     def _lend(self, add: Callable[[PythonFunctions], bool]) -> None:
         """Add something to the source of what this program lends; `add` tells whether it replaces something."""
         if self._functions is None:
+            from fff.functions import SOURCE, PythonFunctions  # noqa: PLC0415 - few programs lend anything
+
             if any(known.name.lower() == SOURCE for known in self.catalog.adapters):
                 raise UsageError(
                     f"a source is called {SOURCE}, as what a program lends is", hint="rename it in its spec"
@@ -174,10 +175,14 @@ class Federation:
 
     def explain(self, prepared: Prepared) -> str:
         """What would run, as text, and what that will ask of the sources; sends no request."""
+        from fff.forecast.words import forecast_lines  # noqa: PLC0415 - most statements are run without one
+
         return "\n".join([explain(prepared), *forecast_lines(self.forecast(prepared))])
 
     def forecast(self, prepared: Prepared) -> Forecast:
         """What a statement will ask of its sources, as far as that is known; sends no request."""
+        from fff.forecast.estimate import forecast  # noqa: PLC0415 - as above
+
         kept = self._cache is not None and self._cache.every
         return forecast(prepared, self.catalog, self._history, kept=kept, held=self._store.held)
 

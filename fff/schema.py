@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 #: pyarrow ships no types; these names say what is meant without pretending to check it.
 ArrowType: TypeAlias = pa.DataType
@@ -55,11 +54,11 @@ _EXTENSIONS: dict[str, ArrowType] = {
 
 #: Of a decimal.
 MOST_DIGITS = 38
-_DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+_DECIMAL = lazy_pattern(r"^(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
 #: What other systems call some types.
 _ELSEWHERE = {"varchar": "string", "text": "string", "str": "string", "json": "string", "uuid": "string"}
 _ELSEWHERE |= {"datetime": "timestamp", "number": "double", "float64": "double", "int64": "bigint"}
-_TEXT = re.compile(r"^(?:varchar|char)\(\s*\d+\s*\)$")
+_TEXT = lazy_pattern(r"^(?:varchar|char)\(\s*\d+\s*\)$")
 
 
 class Field(Struct, frozen=True):

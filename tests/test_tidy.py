@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import importlib
 import re
 import sys
 import tomllib
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from fff.structs import lazy_pattern
 from tests import lengthy
 
 #: One worker parses all modules, once.
@@ -230,6 +232,54 @@ def test_what_every_statement_loads_makes_no_dataclasses_without_need() -> None:
         and not any(isinstance(part, ast.keyword) and part.arg in OF_DATACLASSES for part in ast.walk(node))
     }
     assert not wrong, offenders(wrong)
+
+
+def compiled_at_once(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    """The lines where `re.compile` is called while the module is loaded."""
+    later: set[ast.AST] = set()
+    for node in nodes:  # what holds a node comes before it
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            later |= {part for line in node.body for part in ast.walk(line)}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile" and node not in later:
+            yield node.lineno
+
+
+def test_patterns_are_compiled_when_they_are_needed() -> None:
+    wrong: dict[str, object] = {
+        module.name: f"lazy_pattern (fff.structs) may make those of lines {lines}"
+        for module in modules()
+        if "re.compile" in module.text and (lines := [*compiled_at_once(module.nodes)])
+    }
+    assert not wrong, offenders(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("A = re.compile('a')\nB = [re.compile('b')]", [1, 2]),
+        ("class A:\n    B = re.compile('b')", [2]),
+        ("def f():\n    def g(): return re.compile('a')", []),
+        ("A = lazy_pattern('a')", []),
+    ],
+)
+def test_a_pattern_compiled_at_once_is_found(text: str, lines: list[int]) -> None:
+    assert [*compiled_at_once(tuple(ast.walk(ast.parse(text))))] == lines
+
+
+def test_every_pattern_can_be_compiled() -> None:
+    """Nobody is told of a wrong one before it is needed."""
+    compiled = 0
+    for module in modules():
+        if "lazy_pattern(" not in module.text or module.name == "fff.structs":
+            continue
+        made = [*vars(importlib.import_module(module.name)).values()]
+        for value in made:  # those within others are looked at in their turn
+            if type(value) is lazy_pattern:
+                assert value.fullmatch, "it was compiled"  # raises re.error, with its text
+                compiled += 1
+            elif isinstance(value, tuple | list | dict):
+                made += value.values() if isinstance(value, dict) else value
+    assert compiled > 250
 
 
 def test_each_module_is_finished_and_readable() -> None:

@@ -9,15 +9,13 @@ import sys
 import threading
 
 from fff_cli.run.descriptors import look
-from fff_cli.run.garbage import spare_loading
+from fff_cli.run.loading import spare_loading
 
 
 def main() -> None:
     """Entry point of `fff` and of `python -m fff_cli`."""
     look()
     spare_loading()
-    # For the large pages that numpy asks for the system clears up its memory, which can take long.
-    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     if sys.stderr is None:  # it is closed: what is told is lost, and does not end up among the rows
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends; pathlib takes long to load
     try:
@@ -26,6 +24,11 @@ def main() -> None:
         _leave(run(sys.argv[1:]))
     except KeyboardInterrupt:
         os._exit(130)  # nothing has begun, or everything has ended
+
+
+# Python's frames lie in pieces of 16 KB, and each call across the end of one takes memory for another and
+# gives it back: imports within imports are deep. Behind one frame with much room there is no such end.
+main.__code__ = main.__code__.replace(co_stacksize=1 << 15)
 
 
 def _leave(code: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from fff.structs import lazy_pattern
 from fff_experiments.experiment import Experiment, Findings
 from fff_experiments.judging import Judged
 
@@ -37,7 +38,7 @@ S-7 to S-9, which have their own (`experiments/fff_experiments/statemodules`); j
 """
 
 _PAPERS = ("Eddies 2000", "Overheads 2003", "SteMs 2003")
-_HEADING = re.compile(r"^## (?P<name>\S+): ", re.MULTILINE)
+_HEADING = lazy_pattern(r"^## (?P<name>\S+): ", re.MULTILINE)
 
 
 def cell(value: object) -> str:

@@ -5,7 +5,6 @@ The only importer of sqlalchemy.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from sqlalchemy.sql import compiler
 
 from fff.options import ConnectOptions
 from fff.sql.syntax.parameters.param_types import boolean_of
+from fff.structs import lazy_pattern
 
 if TYPE_CHECKING:
     from fff.catalog import Table
@@ -35,7 +35,7 @@ _TYPES: dict[str, Any] = {
     "time": types.Time,
     "void": types.NullType,
 }
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_DECIMAL = lazy_pattern(r"decimal\((\d+),(\d+)\)")
 
 
 #: What a URL may say behind its `?`, and how each is read.

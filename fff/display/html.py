@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
 from fff.display.counts import counted
@@ -29,10 +28,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[object]], note: s
     )
     if hidden > 0:
         note += f"; {counted(hidden, 'column')} not shown"
-    return (
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{html.escape(note, quote=True)}</p>"
-    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{_safe(note)}</p>"
 
 
 def _cell(value: object) -> str:
@@ -40,4 +36,10 @@ def _cell(value: object) -> str:
 
 
 def _escaped(value: object) -> str:
-    return html.escape(safe_text(value, _SHOWN_WIDTH), quote=True)
+    return _safe(safe_text(value, _SHOWN_WIDTH))
+
+
+def _safe(text: str) -> str:
+    from html import escape  # noqa: PLC0415 - loads all names of characters, for which a command has no use
+
+    return escape(text, quote=True)

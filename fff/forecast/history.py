@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, json
 
 from fff.access.disk.folder import byte_limit, cache_folder, made, private, secret_key
 from fff.catalog import Cacheable, Catalog, Table
@@ -25,7 +26,7 @@ from fff.quals import Quals
 from fff.runtime.block_run import RunningBlock
 from fff.runtime.driver import OpenTable
 from fff.stats import AccessMeter
-from fff.structs import Struct, asdict, field, to_builtins
+from fff.structs import Struct, field
 
 #: Tables that are remembered; those seen longest ago give way.
 REMEMBERED = 500
@@ -33,14 +34,18 @@ _VERSION = 1
 _NAME = "tables.json"
 
 
+_Count: TypeAlias = Annotated[int, Meta(ge=0)]
+_Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+
+
 class MethodFacts(Struct, frozen=True):
     """One access method, as a run has found it: `requests` for all rows of a scan, or for so many keys of a lookup."""
 
-    requests: int
-    rows: int
-    keys: int
-    seconds: float  # between two answers while any request was under way
-    at_once: int
+    requests: _Count
+    rows: _Count
+    keys: _Count
+    seconds: _Seconds  # between two answers while any request was under way
+    at_once: _Count
 
 
 class TableFacts(Struct, frozen=True):
@@ -50,20 +55,16 @@ class TableFacts(Struct, frozen=True):
     """
 
     table: str
-    at: float
+    at: _Seconds
     methods: Mapping[str, MethodFacts] = field(default_factory=dict)
-    distinct: Mapping[str, int] = field(default_factory=dict)  # different values of a column, NULL aside
+    distinct: Mapping[str, _Count] = field(default_factory=dict)  # different values of a column, NULL aside
 
-    @classmethod
-    def read(cls, raw: Any) -> TableFacts:
-        """From plain data. Raises TypeError, ValueError, KeyError for something else."""
-        methods = {str(name): MethodFacts(**facts) for name, facts in raw["methods"].items()}
-        numbers = [float(raw["at"])]
-        numbers += [number for one in methods.values() for number in asdict(one).values()]
-        distinct = {str(name): int(count) for name, count in raw["distinct"].items()}
-        if not all(math.isfinite(number) and number >= 0 for number in (*numbers, *distinct.values())):
-            raise ValueError("no count")
-        return cls(str(raw["table"]), float(raw["at"]), methods, distinct)
+
+class _KeptFacts(Struct, frozen=True):
+    """All of the file."""
+
+    version: int
+    tables: dict[str, TableFacts]
 
 
 class TableHistory:
@@ -153,11 +154,10 @@ class TableHistory:
     def _write(self, folder: Path, known: dict[str, TableFacts]) -> None:
         """A whole file in the place of the one before."""
         with contextlib.suppress(OSError):
-            tables = {name: to_builtins(facts) for name, facts in known.items()}
             draft = folder / f"{_NAME}.{secrets.token_hex(8)}.part"
             try:
                 with private(draft) as file:
-                    file.write(json.dumps({"version": _VERSION, "tables": tables}).encode())
+                    file.write(json.encode(_KeptFacts(_VERSION, known)))
                 draft.replace(folder / _NAME)
             finally:
                 draft.unlink(missing_ok=True)
@@ -168,12 +168,10 @@ class TableHistory:
         if self._folder is None:
             return {}
         try:
-            raw = json.loads((self._folder / _NAME).read_bytes())
-            if raw["version"] != _VERSION:
-                return {}
-            return {name: TableFacts.read(one) for name, one in raw["tables"].items()}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            kept = json.decode((self._folder / _NAME).read_bytes(), type=_KeptFacts)
+        except (OSError, ValueError):
             return {}
+        return kept.tables if kept.version == _VERSION else {}
 
     def _name(self, catalog: Catalog, table: Table, quals: Quals) -> str | None:
         """What a table goes by; None where nothing tells what its rows depend on, or no source holds them."""

@@ -24,6 +24,7 @@ from fff.sql.scalars.clock import AtMoment, at_moment
 from fff.sql.syntax.parameters.param_types import BigInt, plain
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, exp, quote
+from fff.structs import lazy_pattern
 
 _HINT = "read it by one task: spark.read.format('fff').option('query', …)"
 #: What types of values are called in the options of the data source; whole numbers by their size.
@@ -37,7 +38,7 @@ _ZONELESS = (
     exp.Like, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Lower, exp.Upper, exp.Length,
 )  # fmt: skip
 #: So does a date, but for what is called `today`.
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -23,7 +22,7 @@ from fff.runtime.driver import Meters
 from fff.schema import shown_values
 from fff.sql.plan import Prepared
 from fff.stats import MISSING, AccessMeter, Inquiry, MemoryStats, Missing, RoutingShare, Snapshot, SparkStats
-from fff.structs import Struct, replace
+from fff.structs import Struct, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from fff.result.spark_sink import Current
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 #: Keys of a lookup that are enough to find it strange that none of them has rows.
 MANY_KEYS = 20
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _Rows = tuple[tuple[object, ...], ...]
 

@@ -16,10 +16,11 @@ from fff.spark.argument_types import KINDS, OF_UNITS, PROBED, SEVERAL, Prober
 from fff.spark.session import SparkEngine
 from fff.sql.refusals.types.kinds import NOTHING, WORDS
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
+from fff.structs import lazy_pattern
 
 #: Numbers of arguments that are tried: for one of them, functions that do not take any number tell theirs.
 _TRIED = (12, 0)
-_WRONG_COUNT = re.compile(
+_WRONG_COUNT = lazy_pattern(
     r"WRONG_NUM_ARGS\S* The `(\w+)` requires (?:\[([\d, ]+)\]|(\d+)|(>=?) (\d+)) parameters"
 )
 _FILE = Path(fff.sql.__file__).parent / "syntax" / "function_arities.py"

@@ -9,32 +9,33 @@ from contextlib import contextmanager
 from typing import Any
 
 from fff.errors import FFFError, SparkError
+from fff.structs import lazy_pattern
 
-_PLAN_OR_PLACE = re.compile(
+_PLAN_OR_PLACE = lazy_pattern(
     r"(?:\.?\s*SQLSTATE: \w+.*|;\s*line \d+ pos \d+.*|\n\s*== SQL.*|\n\s*\n\s*JVM stacktrace:.*)", re.DOTALL
 )
 #: What gRPC itself says of a call that failed, between the lines about its own state.
-_RPC = re.compile(r'details = "(?P<details>.*?)"\n', re.DOTALL)
+_RPC = lazy_pattern(r'details = "(?P<details>.*?)"\n', re.DOTALL)
 #: A sentence that advises a setting, which no query can make, or refers to pages of Spark.
-_ADVICE = re.compile(r"""\. [A-Z](?:(?!\. ).)*(?:"spark\.[\w.]+"|'https?://)(?:(?!\. ).)*?(?=\. |\.?$)""")
+_ADVICE = lazy_pattern(r"""\. [A-Z](?:(?!\. ).)*(?:"spark\.[\w.]+"|'https?://)(?:(?!\. ).)*?(?=\. |\.?$)""")
 #: Names that Spark has for parts of expressions, and numbers for columns.
 _INNER = (
-    (re.compile(r"\b(?:lateralAliasReference|outer)\(([\w.`]+)\)"), r"\1"),
-    (re.compile(r"\bcommonexpressionref\(\)"), "the value"),
-    (re.compile(r"\bnamedlambdavariable\(\)"), "a parameter"),
-    (re.compile(r"\b(?:scalarsubquery|listquery)\([^()]*\)"), "a subquery"),
-    (re.compile(r"(?<=its class is )org\.apache\.[\w.]*\.(?=[A-Z])"), ""),
+    (lazy_pattern(r"\b(?:lateralAliasReference|outer)\(([\w.`]+)\)"), r"\1"),
+    (lazy_pattern(r"\bcommonexpressionref\(\)"), "the value"),
+    (lazy_pattern(r"\bnamedlambdavariable\(\)"), "a parameter"),
+    (lazy_pattern(r"\b(?:scalarsubquery|listquery)\([^()]*\)"), "a subquery"),
+    (lazy_pattern(r"(?<=its class is )org\.apache\.[\w.]*\.(?=[A-Z])"), ""),
 )
-_OF_PLANS = re.compile(r"\[(?:PIPE_|MISSING_|UNSUPPORTED_|GROUPING_|INVALID_WHERE)")
-_NUMBERED = re.compile(r"(?<=\w)#\d+L?\b")
+_OF_PLANS = lazy_pattern(r"\[(?:PIPE_|MISSING_|UNSUPPORTED_|GROUPING_|INVALID_WHERE)")
+_NUMBERED = lazy_pattern(r"(?<=\w)#\d+L?\b")
 #: In front of a text of which Spark is asked whether it is a query.
 _ASKED = "DESCRIBE QUERY "
-_UNPARSED = re.compile(
+_UNPARSED = lazy_pattern(
     rf"\[PARSE_SYNTAX_ERROR\].*\(line (?P<line>\d+), pos (?P<pos>\d+)\)\s*== SQL ==\n(?P<asked>{_ASKED})?",
     re.DOTALL,
 )
-_WORD = re.compile(r"\w+|\S")
-_JAVA_CLASS = re.compile(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
+_WORD = lazy_pattern(r"\w+|\S")
+_JAVA_CLASS = lazy_pattern(r"^(?:[a-z_][\w$]*\.)+[A-Z][\w$]*: ")
 
 
 def short(message: str) -> str:

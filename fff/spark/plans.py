@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from fff.errors import SparkError
+from fff.structs import lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +20,10 @@ _FEW_CONF = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_MAKES_ROWS = re.compile(r"\b(Generate|UnionLoop|Range)\b")
-_JOINS = re.compile(r"\bJoin\b")
+_MAKES_ROWS = lazy_pattern(r"\b(Generate|UnionLoop|Range)\b")
+_JOINS = lazy_pattern(r"\bJoin\b")
 #: A program in a plan, which stands in a line of its own behind what draws the tree.
-_SCRIPT = re.compile(r"^[\s:+|-]*'?ScriptTransformation ", re.MULTILINE)
+_SCRIPT = lazy_pattern(r"^[\s:+|-]*'?ScriptTransformation ", re.MULTILINE)
 
 
 def check_is_query(spark: Any, sql: str) -> None:

@@ -20,12 +20,12 @@ from fff.sql.analysis.grouped_select import GroupedSelect
 from fff.sql.analysis.priorities import priority
 from fff.sql.analysis.soundness import AnswerBounds, Doubts
 from fff.sql.binder.spj_block import SourceBlock
-from fff.structs import Struct, field, replace
+from fff.structs import Struct, field, lazy_pattern, replace
 
 #: A name, perhaps with one before it, each perhaps quoted.
-_NAME = re.compile(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`[\w.]+`|\w+)(?![\w`])", re.ASCII)
+_NAME = lazy_pattern(r"(?<![\w`.])(?:(?P<view>`\w+`|\w+)\.)?(?P<name>`[\w.]+`|\w+)(?![\w`])", re.ASCII)
 #: Names before a point, texts, words and signs.
-_TOKEN = re.compile(r"([^\W\d]\w*)\s*\.(?=\s*[^\W\d])|('(?:[^'\\]|\\.)*'|[\w.]+|\S)")
+_TOKEN = lazy_pattern(r"([^\W\d]\w*)\s*\.(?=\s*[^\W\d])|('(?:[^'\\]|\\.)*'|[\w.]+|\S)")
 #: What every name begins with that the engine puts into a statement, columns of views for several tables aside.
 _OURS = "__fff_"
 

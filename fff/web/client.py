@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit, urlunsplit
 
 from fff.errors import SourceError
@@ -17,7 +17,6 @@ from fff.structs import replace
 from fff.web.addresses import full_url, host_allowed, origin_of, port_of, turns_to_get, without_user
 from fff.web.clock import Clock
 from fff.web.gate.breaker import Breaker
-from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter, Permit
 from fff.web.gate.rate_limit_headers import may_explain_refusal, quota_wait, quotas
 from fff.web.gate.waits import RetryAfterWait, WaitTooLong
@@ -35,6 +34,9 @@ from fff.web.secrets import Redactor
 from fff.web.transport import USER_AGENT, Network, Transport, WireError, proof_of
 from fff.web.types import Credentials, HostPolicy, Outgoing, Remembered, Request, Response, ResponseMemory
 from fff.web.validators import name_of, remembered
+
+if TYPE_CHECKING:
+    from fff.web.gate.leased import LeaseLine
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LEAST_S = 0.01  # of a request's time in which an answer may still come

@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from fff.structs import lazy_pattern
 from fff.web.secrets import MASK, SECRET_PARAMS, Redactor
 from fff.web.types import Outgoing
 
-_SECRET_HEADER = re.compile(
+_SECRET_HEADER = lazy_pattern(
     r"(^|[-_])(auth|authorization|token|api-?key|key|secret|password|cookie|session|signature)([-_]|$)"
 )
-_COOKIE = re.compile(r'((?:^|,\s*)[^=;,\s]+=)("[^"]*"|[^;,]*)')
+_COOKIE = lazy_pattern(r'((?:^|,\s*)[^=;,\s]+=)("[^"]*"|[^;,]*)')
 _NAMES = "|".join(sorted(map(re.escape, SECRET_PARAMS)))
-_MEMBER = re.compile(rf'("(?:{_NAMES}|refresh_token|id_token)"\s*:\s*)"(?:[^"\\]|\\.)*"', re.IGNORECASE)
+_MEMBER = lazy_pattern(rf'("(?:{_NAMES}|refresh_token|id_token)"\s*:\s*)"(?:[^"\\]|\\.)*"', re.IGNORECASE)
 
 #: What tells a request from another: secrets, and parameters that hold them, are no part of it.
 Key = tuple[str, str, tuple[tuple[str, str], ...], str, tuple[tuple[str, str], ...]]

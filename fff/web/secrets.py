@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from fff.errors import SecretError
+from fff.structs import lazy_pattern
 from fff.version import how_to_install
-from fff.web.spellings import pattern, spellings
 
-_REFERENCE = re.compile(r"\$\{(env|file|keyring):([^}]*)\}")
+_REFERENCE = lazy_pattern(r"\$\{(env|file|keyring):([^}]*)\}")
 MASK = "***"
 _CUT = "…"  # where a text was cut
 _TELLING = 4  # characters of a secret from which on its beginning is hidden, too
@@ -50,6 +50,8 @@ class Redactor:
             not secret or secret in self._secrets
         ):  # spellings take milliseconds, and bodies are filled for each request
             return
+        from fff.web.spellings import pattern, spellings  # noqa: PLC0415 - many runs have no secret
+
         self._secrets.add(secret)
         forms, masked = spellings(secret), pattern(secret)
         self._forms = sorted({*self._forms, *forms}, key=len, reverse=True)

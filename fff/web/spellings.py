@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterator
 from html.entities import codepoint2name
 from urllib.parse import quote, quote_plus
 
+from fff.structs import lazy_pattern
+
 #: Characters from which on a secret is hidden in other case, too; shorter ones may be words.
 CASELESS = 8
 _ENCODINGS = ("utf-8", "latin-1", "cp1252")
 #: Characters that are left as they are in URLs: by RFC 3986, Python's `quote`, JavaScript's `encodeURIComponent` and `encodeURI`.
 _LEFT = ("", "/", "!'()*", ";,/?:@&=+$#!'()*")
 #: Characters that nobody escapes.
-_PLAIN = re.compile(r"[A-Za-z0-9]*")
+_PLAIN = lazy_pattern(r"[A-Za-z0-9]*")
 _NAMED = {chr(number): name for number, name in codepoint2name.items()} | {"'": "apos"}
 
 

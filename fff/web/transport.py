@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
-import re
 import socket
 import ssl
 import sys
@@ -27,6 +26,7 @@ from aiohttp.http_exceptions import BadStatusLine
 from multidict import CIMultiDict
 from yarl import URL
 
+from fff.structs import lazy_pattern
 from fff.version import how_to_install
 from fff.web.addresses import SOCKS, CertificateFileError, is_private_address, is_private_name, trust_of
 from fff.web.body import ACCEPT_ENCODING, BodyError, BodyReader
@@ -39,10 +39,10 @@ _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _PACE = 2**18  # bytes for which a body gets a second more
 _FIELD = 2**16  # bytes of one in a head: links to pages repeat a long URL several times
 _REPEATABLE = frozenset({"GET", "HEAD"})
-_ROOT = re.compile("[^:/?#]+://[^/?#]+")  # what a URL begins with
-_UNSENDABLE = re.compile("[\r\n\0]")
+_ROOT = lazy_pattern("[^:/?#]+://[^/?#]+")  # what a URL begins with
+_UNSENDABLE = lazy_pattern("[\r\n\0]")
 #: What no request line can hold: a space or an é of a spec, or of a server's link.
-_UNWRITABLE = re.compile(r"[^\x21-\x7e]")
+_UNWRITABLE = lazy_pattern(r"[^\x21-\x7e]")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from fff.catalog import SourceAdapter
 from fff.errors import SpecError
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 from fff.web.client import WebClient
 from fff.web.secrets import Secrets
 from fff_sources.document import Document, KeyPath, texts
@@ -17,7 +16,7 @@ from fff_sources.http.spec.client import NetworkSpec
 from fff_sources.trust import SpecStanding
 
 #: Environment variables that say where a source is; they hold no secrets.
-ADDRESS_VARIABLE = re.compile(r"FFF_[A-Z0-9_]+_BASE_URL")
+ADDRESS_VARIABLE = lazy_pattern(r"FFF_[A-Z0-9_]+_BASE_URL")
 
 
 class SourceContext(Struct, frozen=True):

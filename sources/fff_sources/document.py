@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from fff.errors import SpecError
+from fff.structs import lazy_pattern
 
 Key = str | int
 KeyPath = tuple[Key, ...]
@@ -22,13 +23,13 @@ KeyPath = tuple[Key, ...]
 Loader: TypeAlias = "yaml.SafeLoader | yaml.CSafeLoader"
 
 _MAX_NODES = 200_000  # anchors can multiply; no honest spec comes near
-_KEY = re.compile(r"\s*(?:- +)?[\w-]+:( |$)")
+_KEY = lazy_pattern(r"\s*(?:- +)?[\w-]+:( |$)")
 #: Numbers and truth values to every reader of YAML.
-_SURE = re.compile(r"-?(0|[1-9]\d*)|[tT]rue|[fF]alse|TRUE|FALSE")
-_NUMBER = re.compile(r"-?((0|[1-9]\d*)\.\d*|\.\d+)([eE][-+]?\d+)?")
+_SURE = lazy_pattern(r"-?(0|[1-9]\d*)|[tT]rue|[fF]alse|TRUE|FALSE")
+_NUMBER = lazy_pattern(r"-?((0|[1-9]\d*)\.\d*|\.\d+)([eE][-+]?\d+)?")
 #: Blanks of web pages and word processors that are none to YAML: at either end of a key, or behind its colon.
 _ODD = r"[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]"
-_ODD_BLANK = re.compile(rf"^\s*(?:- +)?({_ODD})|:({_ODD})|({_ODD})\s*(?::|$)")
+_ODD_BLANK = lazy_pattern(rf"^\s*(?:- +)?({_ODD})|:({_ODD})|({_ODD})\s*(?::|$)")
 _DEEP = 10_000  # levels that may lie in each other, at most
 
 

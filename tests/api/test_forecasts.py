@@ -18,7 +18,7 @@ from fff.forecast.estimate import Forecast, Interval
 from fff.forecast.history import REMEMBERED, MethodFacts, TableFacts, TableHistory
 from fff.forecast.words import forecast_data, forecast_lines, over_budget
 from fff.opening import open_federation
-from fff.structs import replace, to_builtins
+from fff.structs import replace
 from tests.api.conftest import Publish
 from tests.engine.site import Site, access
 
@@ -251,9 +251,26 @@ def test_two_processes_keep_what_both_have_found(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tables.json"]
 
 
-def test_facts_come_back_as_they_were() -> None:
+def test_facts_come_back_as_they_were(tmp_path: Path) -> None:
     facts = TableFacts("web.r", 5.0, {"scan": MethodFacts(20, 200, 0, 0.05, 4)}, {"b": 30})
-    assert TableFacts.read(json.loads(json.dumps(to_builtins(facts)))) == facts
+    history = TableHistory(tmp_path)
+    history._new = {"x": facts}
+    history.save()
+    assert TableHistory(tmp_path)._read() == {"x": facts}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '"at": -1',
+        '"at": "now"',
+        '"at": 1, "distinct": {"a": -1}',
+        '"at": 1, "methods": {"scan": {"rows": 1}}',
+    ],
+)
+def test_what_is_no_count_is_not_read(tmp_path: Path, part: str) -> None:
+    (tmp_path / "tables.json").write_text(f'{{"version": 1, "tables": {{"x": {{"table": "t", {part}}}}}}}')
+    assert TableHistory(tmp_path)._read() == {}
 
 
 async def test_a_budget_that_cannot_do_is_told_beforehand(ask: Ask) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import re
 from dataclasses import dataclass
 
 import pytest
 
-from fff.structs import Struct, cached_property, replace
+from fff.structs import Struct, cached_property, lazy_pattern, replace
 
 
 class Place(Struct, frozen=True):
@@ -46,3 +49,18 @@ def test_what_is_made_when_it_is_asked_for_is_made_once_for_each_object() -> Non
     assert (there.ends, back.ends) == (("Berkeley", "Oakland"), ("Oakland", "Berkeley"))
     assert replace(there, stops=["Albany"]).ends == ("Albany", "Albany"), "a copy makes its own"
     assert Route.ends.__doc__ == "The first and the last stop."
+
+
+def test_a_lazy_pattern_is_compiled_when_it_is_used() -> None:
+    """And does then what one of `re` does, copies of it too."""
+    wrong = lazy_pattern("(")
+    assert wrong.pattern == "("
+    with pytest.raises(re.error):
+        wrong.match("(")
+    word, at_once = lazy_pattern(r"(?P<first>\w)\w*", re.ASCII), re.compile(r"(?P<first>\w)\w*", re.ASCII)
+    assert (word.flags, word.groupindex) == (at_once.flags, at_once.groupindex)
+    for one in (word, copy.deepcopy(word), pickle.loads(pickle.dumps(word))):
+        assert one.sub("x", "to Berkeley") == "x x"
+    assert lazy_pattern(rb"\d+").findall(b"94704 94705") == [b"94704", b"94705"]
+    with pytest.raises(AttributeError):
+        word.matches  # type: ignore[attr-defined]  # noqa: B018

@@ -465,3 +465,12 @@ def test_one_list_of_conventions_serves_samples_as_well() -> None:
         found = next(iter(guesses(Seen({}, {}, words, SIZE))))
         assert found.paginator["type"] == kind
         assert told_more(b'{"data": [], "nextRecordsUrl": "/x"}', parse_path("data")).link is not None
+
+
+@pytest.mark.parametrize("field", sorted(conventions.OF_HTTP))
+def test_fields_that_every_server_sends_would_speak_of_no_page(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To pass over them changes nothing."""
+    monkeypatch.setattr(conventions, "OF_HTTP", frozenset())
+    assert conventions.header_word.__wrapped__(field) is None

@@ -11,13 +11,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fff.budget import Budget
 from fff.display.counts import counted
 from fff.errors import FFFError, UsageError
 from fff.structs import Struct, replace
-from fff_cli.live.viewer import Live
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.options.cache import cache_of
 from fff_cli.options.checkpoint import Begun, adds, begin, gone_on
@@ -26,15 +25,11 @@ from fff_cli.options.params import parse_params
 from fff_cli.options.recording import check as check_taping
 from fff_cli.options.recording import client_of, seeded
 from fff_cli.options.texts import sql_texts
-from fff_cli.output.adding import AddedTo, columns_of
-from fff_cli.output.adding import check as check_adding
 from fff_cli.output.console import can_draw, discard_output, is_terminal, output_screen, pager
 from fff_cli.output.failures import CannotWrite, note_seen, writing
 from fff_cli.output.files import PartOfFile, Target, check_report, file_target, is_special
 from fff_cli.output.formats import Writer, write_batches, writer
 from fff_cli.output.pager import PagedOutput
-from fff_cli.output.sinks.folders import NewFolder
-from fff_cli.output.sinks.folders import check as check_folder
 from fff_cli.output.sinks.temporary import remove_folders
 from fff_cli.output.streams import BINARY_FORMATS, StandardOutput, choose_format
 from fff_cli.output.table import FirstRowsWriter, TableWriter
@@ -47,6 +42,7 @@ from fff_cli.run.reports import Reports, exit_code_of
 if TYPE_CHECKING:
     from fff.federation import Execution, Federation, Prepared, RunOutcome
     from fff.options import RunOptions
+    from fff_cli.output.sinks.folders import NewFolder
 
 #: Formats whose results run into each other without a blank line between them.
 _SPACED = frozenset({"table", "markdown", "line"})
@@ -110,6 +106,8 @@ def choose_progress(arguments: QueryArguments) -> Progress:
         return Progress()
     wanted = arguments.live if arguments.live is not None else True
     if wanted and can_draw():
+        from fff_cli.live.viewer import Live  # noqa: PLC0415 - many modules, for a terminal alone
+
         return Live(verbose=arguments.verbose)
     lines = arguments.progress == "on" or arguments.live or (wanted and is_terminal(sys.stderr))
     return Lines() if lines else Progress()
@@ -181,6 +179,9 @@ def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepa
         raise UsageError("--partition-by is for a folder of Parquet files", hint="name it with -O FOLDER/")
     if not (arguments.append or arguments.upsert or arguments.into_folder):
         return
+    from fff_cli.output import adding  # noqa: PLC0415 - it reads all formats, and few results are added to others
+    from fff_cli.output.sinks import folders  # noqa: PLC0415 - as well
+
     if arguments.append and arguments.upsert:
         raise UsageError("--append and --upsert exclude each other", hint="use one of the two")
     if arguments.refreshable:
@@ -198,16 +199,16 @@ def _check_adding(arguments: QueryArguments, form: str, prepared: Sequence[Prepa
         elif upper is not None and upper.named:
             columns = [(name, None) for name in upper.names]
     if not arguments.into_folder:
-        check_adding(arguments.output_file, form, columns_of(arguments.upsert), columns)
+        adding.check(arguments.output_file, form, adding.columns_of(arguments.upsert), columns)
         return
     if form != "parquet":
         raise UsageError(
             f"a result as {form} is not for a folder, which holds Parquet files", hint="name a file with -O"
         )
     assert arguments.output_file is not None
-    keys = columns_of(arguments.partition_by)
-    upsert = columns_of(arguments.upsert)
-    check_folder(arguments.output_file, keys, append=arguments.append, upsert=upsert, columns=columns)
+    keys = adding.columns_of(arguments.partition_by)
+    upsert = adding.columns_of(arguments.upsert)
+    folders.check(arguments.output_file, keys, append=arguments.append, upsert=upsert, columns=columns)
 
 
 def _check_again(prepared: Sequence[Prepared]) -> None:
@@ -234,7 +235,7 @@ class ScriptRun:
         self._plan = plan
         self._progress = progress
         self._interrupts = interrupts
-        self._options = run_options(arguments, live=isinstance(progress, Live))
+        self._options = run_options(arguments, live=progress.draws)
         # Of all statements together.
         self.budget = Budget.of(self._options.max_requests, self._options.budget)
         self._started = time.monotonic()
@@ -428,20 +429,23 @@ class ScriptRun:
         """Where the next result goes; `make_room` runs before the first bytes reach the terminal."""
         if self._file is not None:
             return PartOfFile(self._file)
-        file = self._arguments.output_file
-        if file is not None and self._arguments.into_folder:
-            keys, upsert = (columns_of(one) for one in (self._arguments.partition_by, self._arguments.upsert))
-            return NewFolder(file, keys, append=self._arguments.append, upsert=upsert)
-        if file is not None and (self._arguments.append or self._arguments.upsert):
-            return AddedTo(file, self._plan.format, columns_of(self._arguments.upsert))
+        given, file = self._arguments, self._arguments.output_file
+        if file is not None and (given.append or given.upsert or given.into_folder):
+            from fff_cli.output.adding import AddedTo, columns_of  # noqa: PLC0415 - as above
+            from fff_cli.output.sinks.folders import NewFolder  # noqa: PLC0415 - as above
+
+            keys, upsert = columns_of(given.partition_by), columns_of(given.upsert)
+            if given.into_folder:
+                return NewFolder(file, keys, append=given.append, upsert=upsert)
+            return AddedTo(file, self._plan.format, upsert)
         if file is not None:
             return file_target(file)
         return PagedOutput(make_room) if self._arguments.pager and pager() else StandardOutput(make_room)
 
     def writer(self, target: Target) -> Writer:
         """What writes the next result."""
-        if isinstance(target, NewFolder):
-            return target.writer()
+        if self._file is None and self._arguments.into_folder:
+            return cast("NewFolder", target).writer()
         screen = output_screen() if self._arguments.output_file is None else None
         return writer(
             self._plan.format,

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_cli.output.console import is_terminal, write_error
 
 try:
@@ -28,7 +29,7 @@ BURST_S = 0.15  # how long after several keys at once nothing is taken for a key
 _PASTE, _PASTED = b"\x1b[200~", b"\x1b[201~"
 _ASK_FOR_BRACKETS, _NO_BRACKETS = "\x1b[?2004h", "\x1b[?2004l"
 _MOVES = frozenset({"up", "down"})  # a key held down may come many times at once
-_SEQUENCE = re.compile(rb"\x1b[\[O][0-9;]*[ -/]*[@-~]|\x1b\x1b|\x1b(?=[^\[O])|[^\x1b]", re.DOTALL)
+_SEQUENCE = lazy_pattern(rb"\x1b[\[O][0-9;]*[ -/]*[@-~]|\x1b\x1b|\x1b(?=[^\[O])|[^\x1b]", re.DOTALL)
 _NAMES = {
     b"\x1b[A": "up",
     b"\x1bOA": "up",

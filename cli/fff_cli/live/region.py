@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Mapping
 from typing import IO
 
+from fff.structs import lazy_pattern
 from fff_cli.output.console import terminal_size
 from fff_cli.output.drawing import RenderableType, rendered
 from fff_cli.output.values import width
@@ -19,7 +19,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 20, 5
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _PLAIN = "\x1b[0m"
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_STYLE = lazy_pattern(r"\x1b\[[0-9;]*m")
 _CLEAR_BELOW, _CLEAR_RIGHT, _WIPE_ABOVE = "\x1b[J", "\x1b[K", "\x1b[A\x1b[2K"
 
 

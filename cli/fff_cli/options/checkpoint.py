@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 from fff.access.disk.folder import replaced
 from fff.access.disk.journal import is_empty
 from fff.errors import UsageError
-from fff.structs import Struct, replace
+from fff.structs import Struct, lazy_pattern, replace
 from fff_cli.options.arguments import QueryArguments
 
 _ABOUT, _FORMAT = "statement.json", 1
 _ADDED = "added"  # names the file that the result has been added to
 #: What a checkpoint has in its folder, the drafts that a killed run leaves, and what was damaged.
-_OWN = re.compile(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part|\.broken)?")
+_OWN = lazy_pattern(r"\.?(?:statement\.json|added|journal|key|rows)(?:\.\w+\.part|\.broken)?")
 
 
 class Begun(Struct, frozen=True):

@@ -16,9 +16,10 @@ from collections.abc import Iterable
 
 from fff.errors import UsageError
 from fff.sql.syntax.parameters.param_types import inferred, typed
+from fff.structs import lazy_pattern
 from fff_cli.options.texts import typed_text
 
-_FORM = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
+_FORM = lazy_pattern(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
 
 
 def parse_params(texts: Iterable[str]) -> dict[str, object]:

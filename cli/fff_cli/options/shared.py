@@ -1,13 +1,11 @@
 """The options that commands share. The only importer of typer."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import typer as typer  # noqa: PLC0414 - whoever adds a command takes it from here
 
@@ -75,6 +73,10 @@ def refuse_empty(command: Any) -> None:
 
 def _not_empty(param: Any, then: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def checked(context: Any, value: Any) -> Any:
+        source = context.get_parameter_source(param.name)
+        if source is not None and source.name == "DEFAULT" and not (param.required or param.callback):
+            # It was not given, and is what it shall be: typer would make all the same what reads it.
+            return () if value is None and (param.multiple or param.nargs == -1) else value
         given = [
             one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)
         ]
@@ -344,12 +346,11 @@ class SharedOptions:
     quiet: Annotated[bool, option("-q --quiet", "Only errors on standard error.", panel=_WATCH)] = False
 
 
-_TYPES = get_type_hints(SharedOptions, include_extras=True)
 _SHARED = {
     name: inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=getattr(SharedOptions, name), annotation=kind
     )
-    for name, kind in _TYPES.items()
+    for name, kind in SharedOptions.__annotations__.items()
 }
 
 

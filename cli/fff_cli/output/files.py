@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
 from fff.errors import UsageError
+from fff.structs import lazy_pattern
 from fff_cli.run.descriptors import was_given
 
 try:
@@ -24,7 +25,7 @@ _ELSEWHERE = "name a file in a folder that is there and may be written to"
 TEMPORARY = ".fff-tmp"
 #: How that of them ends which is there no more, while another takes its place.
 OLD = f".old{TEMPORARY}"
-_PLACE = re.compile(rf"\.(.+)\.[^.]+{re.escape(OLD)}")
+_PLACE = lazy_pattern(rf"\.(.+)\.[^.]+{re.escape(OLD)}")
 #: Seconds after which a temporary file that nobody holds open belongs to nobody.
 _ABANDONED_S = 60.0
 #: How that ends in which the statement of a result is kept beside it.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -13,13 +12,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, cast
 
+from fff.structs import lazy_pattern
 from fff_cli.output.console import LESS, pager, terminal_size
 from fff_cli.output.streams import StandardOutput
 from fff_cli.output.values import width
 
 _COPY_BYTES = 1 << 20
 _LABEL = b"PARTIAL: what is missing is told when this is left\n"
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_STYLE = lazy_pattern(r"\x1b\[[0-9;]*m")
 
 
 class PagedOutput:

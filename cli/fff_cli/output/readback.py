@@ -18,9 +18,6 @@ from fff_cli.output.sinks.databases import TABLE
 from fff_sources.http.columnar import arrow_parts
 from fff_sources.http.response.text.csv_text import header_of, read_cells
 
-#: The formats that can be read back.
-COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite", "duckdb")
-
 
 def read_back(file: Path, form: str) -> pa.Table:
     """The rows of a file: with their types where the format has types, else as texts. Raises UsageError."""

@@ -18,6 +18,8 @@ FORMATS = (
     "table", "csv", "tsv", "json", "ndjson", "markdown", "line", "parquet", "arrow", "sqlite", "duckdb",
     "xlsx",
 )  # fmt: skip
+#: Those whose results can be read back, and compared with others.
+COMPARED = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "sqlite", "duckdb")
 BINARY_FORMATS = frozenset({"parquet", "arrow", "sqlite", "duckdb", "xlsx"})
 #: Formats of libraries that need not be there: the library, what is said without it, its extra.
 _EXTRAS = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from fff.errors import QueryError, Span
+from fff.structs import lazy_pattern
 from fff_cli.postgres.copying import CopyForm
 from fff_cli.postgres.dialect import Token, said, tokens, words
 from fff_cli.postgres.parameters import ARRAYS, kind_named, rewritten
@@ -19,7 +20,7 @@ _BACK = {"prior", "first", "last", "absolute", "relative", "backward"}
 #: As PostgreSQL took them before it took a list in brackets: option, and whether it has a value.
 _OLD_OPTIONS = {"csv": False, "binary": False, "header": False, "delimiter": True, "null": True, "quote": True, "escape": True, "encoding": True}  # fmt: skip
 
-_NUMBER = re.compile(r"[-+]?\s*(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = lazy_pattern(r"[-+]?\s*(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _T = TypeVar("_T")
 _TEXT = 25
 

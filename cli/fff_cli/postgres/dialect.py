@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fff.errors import QueryError, Span
+from fff.structs import lazy_pattern
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""(?P<space>\s+|--[^\n]*)
     |(?P<comment>/\*)
     |(?P<escaped>[eE]'(?:[^'\\]|\\.|'')*')
@@ -30,7 +31,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _AHEAD = 400  # pieces that one spelling of PostgreSQL's takes at most
-_HEX = re.compile(r"'\\x((?:[0-9a-fA-F]{2})*)'")
+_HEX = lazy_pattern(r"'\\x((?:[0-9a-fA-F]{2})*)'")
 _SPECIAL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 #: Types by PostgreSQL's names for them, which Spark knows not or otherwise.
 _TYPES = {
@@ -46,7 +47,7 @@ _LONG_TYPES = {
     ("timestamp", "with", "time", "zone"): "timestamptz",
 }
 #: Texts of a length, to which PostgreSQL cuts what is cast and Spark does not; and the end of a CAST.
-_LENGTH = re.compile(
+_LENGTH = lazy_pattern(
     r"((?:varchar|bpchar|char(?:acter(?:\s+varying)?)?)\s*\(\s*(\d+)\s*\))(?!\s*\[)(\s*\))?", re.IGNORECASE
 )
 #: Words before a bracket that call nothing.
@@ -57,16 +58,16 @@ _NO_CALLS = frozenset({
 #: Words behind a call, and how many go together: `OVER (`, `WITHIN GROUP (`, `IGNORE NULLS`.
 _BEHIND = {"filter": 1, "over": 1, "group": 2, "nulls": 2}
 #: Literals and types of several pieces, where a text is `'`; and numbers, each digit of which is a piece.
-_AS_ONE = re.compile(
+_AS_ONE = lazy_pattern(
     r"(?<!\S)(?:(?:date|time|timestamp(?:_[ln]tz)?|interval|x) '|interval ' \w+(?: to \w+)?"
     r"|timestamp without time zone|" + "|".join(map(" ".join, _LONG_TYPES)) + r")\Z"
 )
-_NUMBER = re.compile(r"(?<![\w.$])(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d+)?\Z", re.IGNORECASE)
+_NUMBER = lazy_pattern(r"(?<![\w.$])(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:e[+-]?\d+)?\Z", re.IGNORECASE)
 #: What only PostgreSQL's own tables answer, and its own functions, whose names may be columns elsewhere.
-_CATALOG = re.compile(
+_CATALOG = lazy_pattern(
     r"pg_\w+|information_schema|current_(schema|database|catalog|role)|reg(class|type)", re.IGNORECASE
 )
-_CATALOG_FUNCTIONS = re.compile(
+_CATALOG_FUNCTIONS = lazy_pattern(
     r"current_(schemas?|database|setting)|set_config|version|(obj|col|shobj)_description|has_\w+_privilege|quote_(ident|literal)|to_reg\w+|format_type",
     re.IGNORECASE,
 )

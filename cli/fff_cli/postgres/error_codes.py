@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from fff.errors import FFFError, QueryError, SourceError, UnsupportedSQL, UsageError
+from fff.structs import lazy_pattern
 from fff_cli.serve.queries import TooManyQueries
 
 
@@ -20,7 +20,7 @@ class CodedError(FFFError):
 
 #: By what a wrong statement is told as.
 _STATES = tuple(
-    (re.compile(words), state)
+    (lazy_pattern(words), state)
     for words, state in (
         (r"\bunknown column\b|UNRESOLVED_COLUMN", "42703"),
         (r"\bunknown table\b|TABLE_OR_VIEW_NOT_FOUND", "42P01"),

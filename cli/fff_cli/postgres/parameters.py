@@ -13,6 +13,7 @@ from typing import Any
 
 from fff.errors import QueryError
 from fff.schema import ArrowType
+from fff.structs import lazy_pattern
 from fff_cli.postgres.dialect import (
     Token,
     Written,
@@ -302,7 +303,7 @@ _UNITS = {
     "d day days": _DAY, "w week weeks": 7 * _DAY, "mon mons month months": -1, "y yr yrs year years": -12,
     }.items() for word in words.split()
 }  # fmt: skip
-_SPAN_PART = re.compile(
+_SPAN_PART = lazy_pattern(
     r"(?P<sign>[-+]?)(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>\d\d(?:\.\d+)?))?|(?P<number>[-+]?\d+(?:\.\d+)?)\s*(?P<unit>[a-z]+)",
 )
 _FROM_TEXT: dict[int, Callable[[str], object]] = {

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fff.budget import Money
 from fff.errors import UsageError
+from fff.structs import lazy_pattern
 from fff_cli.postgres.dialect import words
 from fff_cli.serve.queries import ServeLimits, asked_query
 
@@ -46,14 +47,14 @@ REPORTED = [
     "integer_datetimes", "standard_conforming_strings", "is_superuser", "session_authorization",
     "default_transaction_read_only",
 ]  # fmt: skip
-_SET = re.compile(
+_SET = lazy_pattern(
     r"\s*set\s+(?:session\s+|(?P<local>local)\s+)?(?P<name>time\s+zone|session\s+characteristics|transaction|[\w.\"]+)"
     r"(?:\s*(?:=|\bto\b)\s*|\s+)(?P<value>.*?)\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _MILLISECONDS = {"us": 0.001, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _ON, _OFF = ("on", "true", "1", "yes"), ("off", "false", "0", "no")
-_OPTION = re.compile(r"(?:-c\s*|--)(?P<name>[\w.-]+)=(?P<value>(?:\\.|\S)*)")
+_OPTION = lazy_pattern(r"(?:-c\s*|--)(?P<name>[\w.-]+)=(?P<value>(?:\\.|\S)*)")
 _TABLES = ("tables", "columns", "databases", "schemas")  # SHOW of these is a statement of Spark's
 
 

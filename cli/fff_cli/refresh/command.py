@@ -1,7 +1,5 @@
 """The command `fff refresh` and its options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -16,7 +16,7 @@ from fff.structs import Struct, asdict, replace
 from fff.web.secrets import SECRET_PARAMS
 from fff_cli.options.arguments import QueryArguments
 from fff_cli.output.files import STATEMENT, is_special
-from fff_cli.output.readback import COMPARED
+from fff_cli.output.streams import COMPARED
 from fff_cli.run.state import state_folder
 
 _FORMAT = 1

@@ -16,7 +16,7 @@ from fff.sql import parameter_names, statement_spans, unused_parameter
 from fff.sql.analysis.priorities import nowhere
 from fff.web.client import WebClient
 from fff_cli.options.texts import TextOfFile
-from fff_cli.run.garbage import loaded
+from fff_cli.run.loading import loaded
 from fff_cli.run.no_pandas import spare_pandas
 from fff_sources.load import load_catalog
 

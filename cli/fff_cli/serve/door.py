@@ -19,7 +19,7 @@ from fff.errors import UsageError
 from fff_cli.output.streams import check_installed
 from fff_cli.postgres.door import PostgresDoor
 from fff_cli.run.federation import open_federation
-from fff_cli.run.garbage import loaded
+from fff_cli.run.loading import loaded
 from fff_cli.run.progress import say
 from fff_cli.serve.queries import Queries, ServeLimits
 from fff_cli.serve.tokens import TOKEN, checked, token_from

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from fff.errors import FFFError
+from fff.structs import lazy_pattern
 
 
 def _spelled(pairs: Iterable[tuple[str, str]]) -> list[tuple[re.Pattern[str], str]]:
@@ -40,7 +41,7 @@ _AGENTS = _spelled(
     )
 )
 #: What only a command line has; how a server is started is for its clients, too.
-_COMMANDS = re.compile(r"`fff (?!serve)|(?<![\w-])(?!--local-files)--?[a-z]")
+_COMMANDS = lazy_pattern(r"`fff (?!serve)|(?<![\w-])(?!--local-files)--?[a-z]")
 
 
 def advised(error: FFFError, *, to_agents: bool = False) -> FFFError:

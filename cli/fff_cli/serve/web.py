@@ -7,7 +7,6 @@ import hmac
 import ipaddress
 import json
 import logging
-import re
 import socket
 import ssl
 import sys
@@ -21,6 +20,7 @@ from aiohttp import web
 from fff.errors import FFFError, QueryError, SourceError, UsageError
 from fff.result.report import VERSION
 from fff.stats import Snapshot
+from fff.structs import lazy_pattern
 from fff.version import __version__
 from fff_cli.mcp.replies import description_of
 from fff_cli.serve.answers import EVENTS, FRAMES, FRAMINGS, Framing, accepted
@@ -39,7 +39,7 @@ from fff_cli.serve.queries import (
 _BODY_BYTES = 256 * 1024  # of a request: SQL and parameters
 _UNTAKEN_S = 60.0  # that a client may take nothing of its answer
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_HOST = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<name>[^:\[\]]+))(?::[0-9]+)?")
+_HOST = lazy_pattern(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<name>[^:\[\]]+))(?::[0-9]+)?")
 
 logging.getLogger("aiohttp").setLevel(logging.CRITICAL)  # what goes wrong is told to clients, and by -v here
 

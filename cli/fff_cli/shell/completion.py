@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from fff.structs import lazy_pattern
 from fff_cli.shell.keywords import KEYWORDS, RESERVED
 from fff_cli.shell.text import Lexeme, first_word, lexemes
 
@@ -21,10 +22,10 @@ Sort: TypeAlias = Literal[
     "column", "table", "source", "alias", "keyword", "function", "command", "file", "value"
 ]
 
-_SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SIMPLE_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
 #: What is being typed: names with dots behind them, and the beginning of one more.
-_TYPED = re.compile(rf"(?P<before>(?:{_NAME}\s*\.\s*)*)(?P<prefix>`[^`]*|\w*)\Z")
+_TYPED = lazy_pattern(rf"(?P<before>(?:{_NAME}\s*\.\s*)*)(?P<prefix>`[^`]*|\w*)\Z")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fff.budget import Budget, format_bytes
 from fff.errors import UsageError
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_cli.commands.explain import Glossed
 from fff_cli.commands.query import Plan, choose_progress
 from fff_cli.options.arguments import QueryArguments
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Options of the shell itself, and what they are unless they are set.
 _OF_SHELL = {"rows": "", "pager": "off", "live": "on", "cache": "spec"}
-_EXPLAIN_MODE = re.compile(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|LOGICAL)\b", re.IGNORECASE)
+_EXPLAIN_MODE = lazy_pattern(r"\s*(EXTENDED|FORMATTED|CODEGEN|COST|LOGICAL)\b", re.IGNORECASE)
 
 
 @dataclass

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 Kind: TypeAlias = Literal["word", "name", "string", "number", "comment", "symbol"]
 
 #: Lines that mean a command though they do not begin with a backslash, at the beginning of a statement.
 BARE_COMMANDS = {"help": "\\?", "quit": "\\q", "exit": "\\q"}
 
-_LEXEME = re.compile(
+_LEXEME = lazy_pattern(
     r"""(?P<space>\s+)
       | (?P<comment>--[^\n]*|/\*)
       | (?P<raw>[rR](?:'[^']*'?|"[^"]*"?))
@@ -28,9 +28,9 @@ _LEXEME = re.compile(
       | (?P<symbol>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_SENT = re.compile(r"\\(?:g|(?P<expanded>G|gx))(?!\w)")  # ends a statement, as a semicolon does
-_DOTTED = re.compile(r"\.[a-z]")  # how commands of DuckDB's and SQLite's shells begin, and no SQL
-_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_SENT = lazy_pattern(r"\\(?:g|(?P<expanded>G|gx))(?!\w)")  # ends a statement, as a semicolon does
+_DOTTED = lazy_pattern(r"\.[a-z]")  # how commands of DuckDB's and SQLite's shells begin, and no SQL
+_COMMENT_EDGE = lazy_pattern(r"/\*|\*/")
 
 
 class Lexeme(Struct, frozen=True):

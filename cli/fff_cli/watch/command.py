@@ -1,7 +1,5 @@
 """The command `fff watch` and its options."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

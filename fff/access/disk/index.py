@@ -8,19 +8,17 @@ Several processes may have it open: writers take turns, and readers see what was
 from __future__ import annotations
 
 import contextlib
-import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 #: Of the tables below and of all that is in them: an index of another version is thrown away.
 VERSION = 5
 #: Seconds a writer waits for others; what it wants to write is only a copy of what can be had again.
 _PATIENCE_S = 0.25
-_FILE = re.compile(r"[0-9a-f]{24}\.arrow")
+_FILE = lazy_pattern(r"[0-9a-f]{24}\.arrow")
 _AT_ONCE = 500  # keys in one question; SQLite allows 999 parameters everywhere
 
 # No number is given twice: another process may hold that of a row that is gone.
@@ -126,6 +124,8 @@ class DiskIndex:
     """
 
     def __init__(self, path: Path, *, at_once: bool = False) -> None:
+        import sqlite3  # noqa: PLC0415 - most runs keep nothing
+
         self._synchronous = "FULL" if at_once else "NORMAL"
         with _SQLITE_ERRORS:
             self._db = sqlite3.connect(
@@ -153,6 +153,8 @@ class DiskIndex:
 
     def close(self) -> None:
         """Close it."""
+        import sqlite3  # noqa: PLC0415 - as above
+
         with contextlib.suppress(sqlite3.Error):  # all that was worth keeping is committed
             self._db.close()
 
@@ -415,9 +417,11 @@ class _SqliteErrors:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is None:
+            return
+        import sqlite3  # noqa: PLC0415 - as above
+
         match error:
-            case None:
-                return
             case sqlite3.OperationalError():
                 raise IndexBusy(str(error)) from error
             case UnicodeDecodeError():  # what SQLite says of a damaged table quotes it

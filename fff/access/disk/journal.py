@@ -12,31 +12,33 @@ import io
 import json
 import mmap
 import os
-import re
 import threading
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fff.access.disk.folder import made, private, secret_key
 from fff.errors import UsageError
 from fff.stats import AccessMeter
-from fff.structs import Struct, replace
+from fff.structs import Struct, lazy_pattern, replace
 from fff.web.addresses import full_url
 from fff.web.client import WebClient, is_answer
 from fff.web.gate.breaker import Breaker
-from fff.web.gate.leased import LeaseLine
 from fff.web.gate.limiter import HostLimiter
 from fff.web.transport import Transport
 from fff.web.types import Credentials, Request, Response, ResponseMemory
+
+if TYPE_CHECKING:
+    from fff.web.gate.leased import LeaseLine
 
 _NAME = "journal"
 _MAC, _SIZE = 16, 8
 _FRONT = bytes(3)  # of the size of every record
 _LEVEL = 1  # of packing: time is what is short
 _HEAD = b"{}x"  # what is beside a body begins and ends with, and how the packed body begins
-_ZEROS = re.compile(rb"\0*")  # many, where a power cut has left them
+_ZEROS = lazy_pattern(rb"\0*")  # many, where a power cut has left them
 
 
 class _Place(Struct, frozen=True):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fff.access.disk.discretion import Discretion
 from fff.access.disk.folder import byte_limit, cache_folder
 from fff.access.disk.journal import Journal
 from fff.access.disk.responses import Replies
-from fff.access.disk.source import CachedSource
 from fff.access.disk.store import RowStore
 from fff.catalog import Cacheable, SourceAdapter, Table
 from fff.errors import FFFError, UsageError
 from fff.limits import CACHE_BYTES
 from fff.quals import Quals
+
+if TYPE_CHECKING:
+    from fff.access.disk.source import CachedSource
 
 #: Seconds that answers count as fresh where the cache is asked for and neither spec nor user says how long.
 DEFAULT_TTL = 300.0
@@ -77,6 +80,8 @@ class RowCache:
             return None  # a secret is missing, say: the source itself tells when it is asked
         if self.store.shape(fingerprint) is None:
             return None
+        from fff.access.disk.source import CachedSource  # noqa: PLC0415 - few runs keep anything
+
         self.attend([source])
         return CachedSource(
             self.store,

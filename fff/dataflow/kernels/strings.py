@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import zlib
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 from fff.dataflow.kernels import letters
 from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, column, failing, over_unique
 from fff.schema import ArrowType
+from fff.structs import lazy_pattern
 
 _BLANK = " "
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
@@ -32,7 +32,7 @@ _NO_INDEX = (
     "(the first element has index 1)."
 )
 #: So long are the lines of Base64 in mail.
-_LINE = re.compile(r".{1,76}")
+_LINE = lazy_pattern(r".{1,76}")
 
 
 def _known(args: Sequence[Value]) -> list[object] | None:

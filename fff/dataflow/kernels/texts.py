@@ -9,23 +9,24 @@ from fractions import Fraction
 import numpy as np
 
 from fff.schema import MOST_DIGITS, ArrowType
+from fff.structs import lazy_pattern
 
 #: What Spark takes off both ends before it reads a value: blanks and control characters of ASCII.
 _AROUND = "".join(map(chr, range(0x21))) + "\x7f"
 #: And before it reads a double, a float or a decimal: what Java takes off, which is not DEL.
 _BLANKS = _AROUND[:-1]
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_HEXADECIMAL = re.compile(
+_WHOLE = lazy_pattern(r"[+-]?\d+", re.ASCII)
+_REAL = lazy_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_HEXADECIMAL = lazy_pattern(
     r"([+-]?)0[xX](?=\.?[0-9a-fA-F])([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([+-]?\d+)", re.ASCII
 )
 #: Java's decimals are read from the digits of any script, as far as one of its characters holds them.
-_DIGITS = re.compile(
+_DIGITS = lazy_pattern(
     r"[+-]?(?=\.?\d)[^\D\U00010000-\U0010ffff]*\.?[^\D\U00010000-\U0010ffff]*(?:[eE]([+-]?[^\D\U00010000-\U0010ffff]+))?"
 )
-_DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
+_DATE = lazy_pattern(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
 #: A moment: a date, and a clock with as much of it as there is, whose zone is a distance from UTC.
-_MOMENT = re.compile(
+_MOMENT = lazy_pattern(
     r"([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?"
     r"(?: *(Z|UTC|([+-])(\d{1,2}):(\d{1,2})))?)?)?)?)?)?",
     re.ASCII,

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fff.dataflow.arrays import Bools, Int64
-from fff.dataflow.kernels.registry import KERNELS
 from fff.dataflow.kernels.values import Failures, Partial, Value, column, either, true_rows, valid_rows
 from fff.schema import ArrowType
 from fff.structs import Struct
@@ -260,6 +259,8 @@ def _call(expr: FunctionCall, resolve: Resolve, length: int) -> Partial:
         args, failed = _strictly(expr.args, resolve, length, strict=expr.name not in _EAGER)
     if args and not any(isinstance(arg, pa.Array) for arg in args):
         args[0] = column(args[0], length)
+    from fff.dataflow.kernels.registry import KERNELS  # noqa: PLC0415 - many modules, which few statements need
+
     result = KERNELS[expr.name](args, expr.type)
     if isinstance(result, Partial):
         return Partial(result.values, either(failed, result.failed))

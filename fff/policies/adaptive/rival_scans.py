@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from statistics import NormalDist
 
 from fff.dataflow.plan.moves import ScanPace, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
@@ -28,7 +27,6 @@ SURE = 4
 #: What is not known of a speed, as a deviation of the logarithm, before the first page; after it, less as
 #: more come of late; and after how many pages of others it is not known again.
 UNKNOWN, BARELY_KNOWN, FORGOTTEN = 1.0, 0.5, 100
-_NORMAL = NormalDist()
 
 
 class _Prospect(Struct, frozen=True):
@@ -164,4 +162,9 @@ def _hope(kept: float, taken: float, doubt: float) -> float:
     if not doubt or not taken:
         return max(0.0, kept - taken)
     at = math.log(kept / taken) / doubt
-    return kept * _NORMAL.cdf(at) - taken * math.exp(doubt**2 / 2) * _NORMAL.cdf(at - doubt)
+    return kept * _normal(at) - taken * math.exp(doubt**2 / 2) * _normal(at - doubt)
+
+
+def _normal(deviations: float) -> float:
+    """How likely something normally distributed is at most so many deviations above its mean."""
+    return math.erfc(-deviations / math.sqrt(2)) / 2

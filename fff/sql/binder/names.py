@@ -20,9 +20,9 @@ from fff.errors import Span
 from fff.schema import Field
 from fff.sql.syntax.aggregates import makes_rows
 from fff.sql.syntax.statement import Node, Statement, TokenType, arg, exp, identifier_span, qualified
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
-_PLAIN_NAME = re.compile(r"[a-z_]\w*")
+_PLAIN_NAME = lazy_pattern(r"[a-z_]\w*")
 #: Casts written as calls that the parser does not know as such; a column that is cast keeps its name.
 _CASTS = frozenset({"bigint", "binary", "decimal", "smallint", "tinyint"})
 #: What stands before the name of a file, and what is piped in.

@@ -11,7 +11,6 @@ The joins in front of one are what it joins, and what brackets hold is joined fi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -35,10 +34,10 @@ from fff.sql.syntax.statement import (
     qualified,
     quote,
 )
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 #: What the queries are called, before the names of their columns.
-PACKED = re.compile(r"^joined_\d+(?:\.|$)")
+PACKED = lazy_pattern(r"^joined_\d+(?:\.|$)")
 #: More are not packed: each is a reading of the whole statement.
 _MOST = 12
 _SEPARATORS = frozenset({TokenType.JOIN, TokenType.COMMA})

@@ -29,14 +29,14 @@ from fff.sql.syntax.edits import Edit, applied, edit
 from fff.sql.syntax.parameters import params as parameters
 from fff.sql.syntax.parameters.param_types import BigInt
 from fff.sql.syntax.statement import Statement, TokenType, exp, quote
-from fff.structs import Struct, replace
+from fff.structs import Struct, lazy_pattern, replace
 
 #: The view that holds the block's result.
 VIEW = "__fff_block"
 
 #: One more column: how many rows a group rests on.
 _COUNT = ", count(*) AS __fff_rows "
-_NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+_NOT_IN_NAMES = lazy_pattern(r"\W", re.ASCII)
 
 
 class _SparkWriter(Struct, frozen=True, dict=True):

@@ -21,11 +21,12 @@ from fff.sql.refusals.types.references import Part
 from fff.sql.syntax.function_arities import IN_FROM
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS, arguments_of
 from fff.sql.syntax.statement import Statement, TokenType, exp, identifier_span
+from fff.structs import lazy_pattern
 
 #: What a text without columns comes to; None where that is not known.
 Fold = Callable[[str], object]
 #: Texts that are no numbers; what Java takes for one of any form has a digit, or is one of two words.
-_WORDS = re.compile(r"(?!\s*(?:nan|inf|infinity)\s*$)[A-Za-z ]+", re.IGNORECASE)
+_WORDS = lazy_pattern(r"(?!\s*(?:nan|inf|infinity)\s*$)[A-Za-z ]+", re.IGNORECASE)
 _SHARE, _COUNT = (0, 1), (1, 2**31 - 1)
 _WHAT = {"i": "a whole number", "ilS": "an interval, as '1 hour',"}
 _Constant = tuple[int, str, float | None, float | None, bool]

@@ -11,6 +11,7 @@ import re
 from fff.sql.binder.scopes import QueryTree
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.statement import Node, exp, identifier_span
+from fff.structs import lazy_pattern
 
 _MATCHING = (
     *(exp.RegexpLike, exp.RegexpReplace, exp.RegexpExtract, exp.RegexpExtractAll, exp.RegexpSplit),
@@ -18,7 +19,7 @@ _MATCHING = (
 )
 _IN_SOME_ROWS = (exp.Case, exp.If, exp.Coalesce)
 #: What a pattern is read in. Any other backslash or group may change what follows; of it nothing is said.
-_PART = re.compile(
+_PART = lazy_pattern(
     r"""(?P<class>\[\^?[^]\[\\&]+\])
       | (?P<escaped>\\[^A-Za-z0-9]|\\[dDwWsSbBtnrf])
       | (?P<flags>\(\?[imsu]+\))

@@ -12,10 +12,11 @@ from fff.errors import QueryError
 from fff.sql.refusals.types.expressions import Expressions
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Statement, TokenType
+from fff.structs import lazy_pattern
 
-_DAY = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
-_MOMENT = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?\s*", re.ASCII)
-_WORD = re.compile(r"\s*[A-Za-z]+\s*")
+_DAY = lazy_pattern(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
+_MOMENT = lazy_pattern(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?\s*", re.ASCII)
+_WORD = lazy_pattern(r"\s*[A-Za-z]+\s*")
 #: Words that are days and moments of the session.
 _SPECIAL = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 _TYPED = {"date": _DAY, "timestamp": _MOMENT, "timestamp_ntz": _MOMENT, "timestamp_ltz": _MOMENT}
@@ -28,8 +29,8 @@ _PLAIN_TYPES = frozenset(
     }
 )
 _OTHER_TYPES = frozenset({"array", "map", "struct", "variant", "geometry", "geography", "object"})
-_FIELD = re.compile(r"\s*\w+\s*(?::|\s)\s*([A-Za-z_]\w*)\s*", re.ASCII)
-_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*", re.ASCII)
+_FIELD = lazy_pattern(r"\s*\w+\s*(?::|\s)\s*([A-Za-z_]\w*)\s*", re.ASCII)
+_NAME = lazy_pattern(r"\s*([A-Za-z_]\w*)\s*", re.ASCII)
 _LEAP = 2000
 _NUMBERS = frozenset("yhilfdm")
 _BINARY_FORMATS = frozenset({"hex", "utf-8", "utf8", "base64"})

@@ -16,6 +16,7 @@ from fff.dataflow.plan.expressions import Expr, Literal, columns_of
 from fff.schema import MOST_DIGITS, ArrowType, result_field
 from fff.sql.scalars.java import writes_shortest
 from fff.sql.scalars.typed import COLLATED, LeftToSparkError, Typed, call
+from fff.structs import lazy_pattern
 
 BOOLEAN = pa.bool_()
 INT = pa.int32()
@@ -37,15 +38,15 @@ _KEPT_SCALE = 6
 #: Decimals of so many digits are whole numbers to Java, and exact.
 _EXACT_DIGITS = 18
 #: A text that is no moment in any zone: it begins neither with a date nor with a clock nor with a word.
-_NO_MOMENT = re.compile(
+_NO_MOMENT = lazy_pattern(
     r"(?!T|now|today|epoch|tomorrow|yesterday)[A-Za-z].*|[+-]?(?:\d{1,3}|\d{7,})?(?:[^\d:A-Za-z+-].*)?|\d+[^\d:T-].*",
     re.ASCII | re.DOTALL | re.IGNORECASE,
 )
 #: A moment in UTC, or at a distance from it.
-_MOMENT = re.compile(
+_MOMENT = lazy_pattern(
     r"[+-]?\d{4,6}(?:-\d+(?:-\d+(?:[ T](?:[\d:.]* *(?:Z|UTC|[+-]\d\d?:\d\d)?)?)?)?)?", re.ASCII
 )
-_LETTERS = re.compile(r"[A-Za-z]+")
+_LETTERS = lazy_pattern(r"[A-Za-z]+")
 #: What Spark takes for days where it is constant.
 _DAY_WORDS = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 #: What Java's `trim` takes away.

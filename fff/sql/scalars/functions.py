@@ -5,7 +5,6 @@ A function without a row here, or called with other types, is left to Spark.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -36,12 +35,12 @@ from fff.sql.scalars.collections import functions as collections
 from fff.sql.scalars.java import writes_shortest
 from fff.sql.scalars.quantities import intervals, numbers
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 #: Texts made by a function are no longer than this many times what they are made of.
 _MOST_REPEATED = 1000
 #: Paths into JSON without blanks, which Spark skips here and there, names for all members, and places beyond all arrays.
-_PLAIN_PATH = re.compile(r"(?!.*[0-9]{10})(?:[^\s*]|\[\*\])*")
+_PLAIN_PATH = lazy_pattern(r"(?!.*[0-9]{10})(?:[^\s*]|\[\*\])*")
 #: Doubles are rounded to so many digits.
 _MOST_PLACES = 15
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from fff.dataflow.plan.expressions import Compare, Literal
 from fff.sql.scalars.coercion import BOOLEAN, INT, STRING, is_integer
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call, folded
+from fff.structs import lazy_pattern
 
 #: Letters, digits and marks that mean themselves in every dialect.
 _PLAIN = r"[A-Za-z0-9 _\-,:;@#%&=<>!~\"'/]"
@@ -22,12 +23,12 @@ _COUNT = r"(?:(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})\??)?"
 _BRANCH = rf"(?:{_ATOM}{_COUNT})+"
 _GROUP = rf"\((?:\?:)?{_BRANCH}(?:\|{_BRANCH})*\)"
 _TERMS = rf"(?:(?:{_ATOM}|{_GROUP}){_COUNT})+"
-_REGEX = re.compile(rf"\^?{_TERMS}\$?|{_TERMS}(?:\|{_TERMS})+", re.ASCII)
+_REGEX = lazy_pattern(rf"\^?{_TERMS}\$?|{_TERMS}(?:\|{_TERMS})+", re.ASCII)
 #: What follows a group that is counted: which of its matches it stands for is not the same everywhere.
-_COUNTED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
-_SPLIT = re.compile(rf"({_SET}|\\.)")
-_RANGE = re.compile(r"(?<!\\)(.)-(.)")
-_GROUPS = re.compile(r"\((?!\?)")
+_COUNTED_GROUP = lazy_pattern(r"(?<!\\)\)[*+{]")
+_SPLIT = lazy_pattern(rf"({_SET}|\\.)")
+_RANGE = lazy_pattern(r"(?<!\\)(.)-(.)")
+_GROUPS = lazy_pattern(r"\((?!\?)")
 #: What a point does not match in Java, and where a `$` does.
 _NO_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
 _AT_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"

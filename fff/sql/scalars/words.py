@@ -6,6 +6,7 @@ import re
 
 from fff.sql.syntax.spark_functions import arguments_of
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp
+from fff.structs import lazy_pattern
 
 #: How a node of the tree is written as a function of Spark: its name, and which parts are its arguments.
 CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
@@ -81,7 +82,7 @@ CALLS: dict[type[Node], tuple[str, tuple[str, ...]]] = {
 #: Functions that are casts, where they do not parse as casts.
 CAST_NAMES = frozenset({"bigint", "smallint", "tinyint", "decimal", "float", "binary"})
 #: The type TIME, which the parser takes for TIMESTAMP.
-TIME = re.compile(r"\bas\s+time\s*[()]|::\s*time\b|\btime\s*['\"]", re.IGNORECASE)
+TIME = lazy_pattern(r"\bas\s+time\s*[()]|::\s*time\b|\btime\s*['\"]", re.IGNORECASE)
 PARTS = {
     **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
     **dict.fromkeys(("DOW", "DAYOFWEEK"), "dayofweek"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from fff.sql.syntax.spark_functions import SPARK_FUNCTIONS
 from fff.sql.syntax.statement import Node, arg, exp
+from fff.structs import lazy_pattern
 
 #: Names that Spark resolves although no table has them.
 BUILT_IN_NAMES = frozenset(
@@ -25,7 +25,7 @@ _AGGREGATES = frozenset(
     """.split()  # noqa: SIM905 - a list of words
 )
 #: And all that are named so, as `hll_union_agg` and `kll_sketch_agg_double` are.
-_NAMED_AGGREGATE = re.compile(r"\w+_agg(_bigint|_double|_float|_integer)?")
+_NAMED_AGGREGATE = lazy_pattern(r"\w+_agg(_bigint|_double|_float|_integer)?")
 _SETS = exp.Cube | exp.Rollup | exp.GroupingSets
 #: Functions that make rows, which the parser does not know as such; the others are `exp.UDTF`.
 _GENERATORS = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_explode_outer"})

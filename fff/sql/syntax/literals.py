@@ -20,20 +20,20 @@ import pyarrow as pa
 
 from fff.schema import MOST_DIGITS, ArrowType, comparison_kind
 from fff.sql.syntax.statement import TEXTS, Node, Statement, exp, identifier_span, token_span
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 ConstantKind = Literal[
     "null", "boolean", "integer", "decimal", "double", "string", "date", "timestamp", "timestamp_ntz"
 ]
 
-_INTEGER_TEXT = re.compile(r"-?\d{1,18}", re.ASCII)
-_DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_INTEGER_TEXT = lazy_pattern(r"-?\d{1,18}", re.ASCII)
+_DATE_TEXT = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 #: Up to 23:59:59.999999: not every Python refuses 24:00:00, as Spark does.
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
-_TIME_TEXT = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}})(?:[ T]({_CLOCK}))?", re.ASCII)
+_TIME_TEXT = lazy_pattern(rf"(\d{{4}}-\d{{2}}-\d{{2}})(?:[ T]({_CLOCK}))?", re.ASCII)
 #: Java, and so Spark, knows offsets up to 18 hours; Python up to 24.
 _OFFSET = r"[+-](?:(?:0\d|1[0-7]):[0-5]\d|18:00)"
-_ZONED_TEXT = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}}[ T]{_CLOCK}) ?(Z|{_OFFSET})", re.ASCII)
+_ZONED_TEXT = lazy_pattern(rf"(\d{{4}}-\d{{2}}-\d{{2}}[ T]{_CLOCK}) ?(Z|{_OFFSET})", re.ASCII)
 _EXACT_IN_DOUBLE = 2**53
 _LONG = range(-(2**63), 2**63)
 _INT = range(-(2**31), 2**31)

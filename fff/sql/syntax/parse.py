@@ -31,7 +31,7 @@ from fff.sql.syntax.statement import (
     tokenize,
 )
 from fff.sql.syntax.strings import TYPESET, TYPESET_FOR
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 
 #: A list that goes on after a comma cannot go on with one of these; sqlglot would let it pass.
 _NOT_AFTER_COMMA = frozenset(
@@ -56,12 +56,14 @@ _ENDING = frozenset(
     }
 )
 _FUNCTIONS = frozenset(entry.partition(":")[0] for entry in ARITIES.split())
-_COUNTS = re.compile(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)")
+_COUNTS = lazy_pattern(r"provided arguments \((\d+)\) is greater than .* \((\d+)\)")
 #: Between tokens, comments of templates and hints that stand where none can; and other comments.
-_BETWEEN = re.compile(r"(/\*\+|\{#)|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_BETWEEN = lazy_pattern(r"(/\*\+|\{#)|--[^\n]*|/\*.*?\*/", re.DOTALL)
 #: What stands in the place of a table's name, be it one or not; and how it would be a file.
-_NAMED = re.compile(r"(?:\b(?:FROM|JOIN)\s+(?=[\w`])|,\s*(?=[^\W\d]|`))((?:\w|`[^`]*`|[.-])+)", re.IGNORECASE)
-_FILE = re.compile(r"(?:\w+\.)?(.*\.(?:[ct]sv|(?:nd)?json|jsonl|parquet|arrow|xlsx))", re.IGNORECASE)
+_NAMED = lazy_pattern(
+    r"(?:\b(?:FROM|JOIN)\s+(?=[\w`])|,\s*(?=[^\W\d]|`))((?:\w|`[^`]*`|[.-])+)", re.IGNORECASE
+)
+_FILE = lazy_pattern(r"(?:\w+\.)?(.*\.(?:[ct]sv|(?:nd)?json|jsonl|parquet|arrow|xlsx))", re.IGNORECASE)
 #: What stands behind no pipe, and what does in its place.
 _PIPED = {
     "LATERAL": "|> JOIN LATERAL explode(…) AS e(x)",

@@ -26,6 +26,7 @@ from fff.sql.syntax.statement import (
     token_span,
     tokenize,
 )
+from fff.structs import lazy_pattern
 
 #: Behind these a query begins.
 _BEFORE_A_QUERY = frozenset(
@@ -51,7 +52,7 @@ _BEGIN_BRACKETS = _BEGIN_A_QUERY | {TokenType.TABLE, TokenType.WITH}
 _COUNTS = frozenset({TokenType.LIMIT, TokenType.OFFSET})
 _ALL = "(SELECT * FROM "
 _PART = r"(?:[^\W\d]\w*|`(?:[^`]|``)+`)"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+_NAME = lazy_pattern(rf"{_PART}(?:\.{_PART})*")
 _TAIL = frozenset(
     {
         *(TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY),

@@ -19,6 +19,7 @@ from fff.sql.syntax.statement import (
     identifier_span,
     token_span,
 )
+from fff.structs import lazy_pattern
 
 #: More arguments than any call has.
 _ANY = 10**9
@@ -85,7 +86,7 @@ _BEFORE_VALUE = frozenset(
 )
 #: Nodes with places that are no functions, even before brackets: `t(a, b)`.
 _NAMED_ONLY = (exp.Identifier, exp.Literal, exp.Star)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 #: `SHOW SYSTEM FUNCTIONS` of Spark 4, operators apart.
 SPARK_FUNCTIONS = frozenset(
@@ -170,7 +171,7 @@ SPARK_FUNCTIONS = frozenset(
 
 
 #: What others call to read a file, or a table of a database.
-_READERS = re.compile(
+_READERS = lazy_pattern(
     r"(read|scan)_(csv|parquet|json|json_objects|ndjson|ndjson_objects|xlsx|files|arrow)(_auto)?|(csv|parquet|arrow)_scan"
     r"|(?P<database>(sqlite|postgres|mysql)_(scan|query))",
     re.IGNORECASE,

@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from fff.errors import QueryError, Span, UnsupportedSQL
 from fff.sql.syntax.strings import TYPESET, string_value, unclosed
-from fff.structs import Struct, field
+from fff.structs import Struct, field, lazy_pattern
 
 #: A node of the syntax tree.
 Node: TypeAlias = exp.Expr
@@ -145,8 +145,8 @@ def _kinds(names: str) -> frozenset[TokenType]:
     return frozenset(TokenType[name] for name in names.split())
 
 
-_HEX = re.compile(r"[0-9A-Fa-f]*")
-_NO_HEX = re.compile(r"\b[xX]'(?![0-9A-Fa-f]*')[^']*'")
+_HEX = lazy_pattern(r"[0-9A-Fa-f]*")
+_NO_HEX = lazy_pattern(r"\b[xX]'(?![0-9A-Fa-f]*')[^']*'")
 _NESTED = _kinds("ARRAY MAP STRUCT")
 #: Texts in quotation marks, the other kind with an `r` before them.
 TEXTS = _kinds("STRING RAW_STRING")
@@ -155,7 +155,7 @@ _BEFORE_TYPED = _kinds("TIMESTAMP TIMESTAMPTZ TIMESTAMPLTZ TIMESTAMPNTZ DATE TIM
 _OPENING, _CLOSING = _kinds("L_PAREN L_BRACKET L_BRACE"), _kinds("R_PAREN R_BRACKET R_BRACE")
 #: `!<` and `!>`.
 _NEITHER = {TokenType.LT: TokenType.GTE, TokenType.GT: TokenType.LTE}
-_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
+_NUMBER = lazy_pattern(r"\d+(\.\d*)?([eE][+-]?\d+)?")
 #: Words that Spark does not have.
 _NO_WORDS = _kinds("XOR GLOB ISNULL NOTNULL RETURNING")
 #: Words of Spark that are names where nothing follows that they begin.
@@ -181,7 +181,7 @@ _ORDERS, _CONNECTIVES = _kinds("ASC DESC"), _kinds("DIV AND OR")
 _FACTORS = _kinds("NUMBER VAR IDENTIFIER L_PAREN")
 #: A colon behind one of these reads a field of a semi-structured value (`c:city`), it does not name a parameter.
 _OPERANDS = _CLOSING | _kinds("VAR IDENTIFIER STRING NUMBER")
-_SIMPLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SIMPLE_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Statement(Struct, frozen=True):

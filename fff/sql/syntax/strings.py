@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+from fff.structs import lazy_pattern
+
+_ESCAPE = lazy_pattern(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 #: Wildcards of LIKE keep their backslash; any other character that is not listed stands for itself.
 _MEANS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": r"\%", "_": r"\_"}
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = lazy_pattern("[\ud800-\udfff]")
 #: What word processors write in place of marks that SQL knows.
 _STRAIGHT = {"'": "‘’‚‛", "' (or ` around a name)": "“”„‟«»", "-- or -": "—", "-": "–−"}  # noqa: RUF001 - those that look alike
 TYPESET_FOR = {mark: meant for meant, marks in _STRAIGHT.items() for mark in marks}
-TYPESET = re.compile(f"[{''.join(TYPESET_FOR)}]")
+TYPESET = lazy_pattern(f"[{''.join(TYPESET_FOR)}]")
 
 
 def string_value(spelled: str) -> str:

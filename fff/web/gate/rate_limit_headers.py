@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 from fff.web.types import HostPolicy
 
 _FAMILIES = ("ratelimit", "x-ratelimit", "x-rate-limit")
@@ -29,11 +29,11 @@ _LATE = 0.1  # and otherwise, for answers take their time
 _RESERVE = 0.02  # of the most that was ever left, not used
 _MOMENT = 2.0  # seconds: a shorter window is used up and filled again all the time
 _SKEW = 2.0  # seconds by which a server's clock may differ from ours and still count as equal
-_ITEM = re.compile(r'\s*(?:"(?P<name>[^"]*)"|(?P<bare>[^;,"\s]*))(?P<params>(?:\s*;[^;,]*)*)')
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")  # of a duration: `6m0s`, `1.5s`
-_DURATION = re.compile(f"(?:{_PART.pattern})+")
+_ITEM = lazy_pattern(r'\s*(?:"(?P<name>[^"]*)"|(?P<bare>[^;,"\s]*))(?P<params>(?:\s*;[^;,]*)*)')
+_PART = lazy_pattern(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")  # of a duration: `6m0s`, `1.5s`
+_DURATION = lazy_pattern(f"(?:{_PART.pattern})+")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_GREENWICH = re.compile(r"\s*(?:UTC|GMT)$")
+_GREENWICH = lazy_pattern(r"\s*(?:UTC|GMT)$")
 
 
 class Quota(Struct, frozen=True):

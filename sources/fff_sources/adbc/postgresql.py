@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import pyarrow as pa
 from fff.catalog import Keys
 from fff.quals import Qual
 from fff.schema import MOST_DIGITS
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_sources.adbc.columns import (
     Condition,
     DatabaseColumn,
@@ -58,7 +57,7 @@ _RANGES = ("<", "<=", ">", ">=")
 _WHOLE = {"int2": "smallint", "int4": "int", "int8": "bigint"}
 _TIMES = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
 _FLOATS = {"float4": "float", "float8": "double"}
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = lazy_pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PostgresDialect:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ODD = re.compile(r"_*[^A-Za-z0-9_]+_*")
+from fff.structs import lazy_pattern
+
+_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_ODD = lazy_pattern(r"_*[^A-Za-z0-9_]+_*")
 
 
 @dataclass(frozen=True)

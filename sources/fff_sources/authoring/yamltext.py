@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import ColumnDraft, LookupDraft, SpecDraft, TableDraft
 
-_PLAIN = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
+_PLAIN = lazy_pattern(r"[A-Za-z_][\w./-]*", re.ASCII)
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _WIDTH = 110
 _NOTE_AT = 44  # column where comments stand, where there is room

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from fff.catalog import Key, Keys
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords, PortalColumn
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
@@ -32,7 +32,7 @@ _TYPES = {
     "date": "date",
 }
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
-_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PLAIN = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def spark_type(kind: str) -> str:

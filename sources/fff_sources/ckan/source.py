@@ -9,7 +9,8 @@ from fff.errors import SpecError
 from fff.stats import AccessMeter
 from fff_sources.adapter import SourceContext
 from fff_sources.ckan.search import ROW_NUMBER, Search, is_exact, is_sortable, spark_type
-from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers, together, unique_names
+from fff_sources.http.exchange import together
+from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers, unique_names
 from fff_sources.http.source import HttpSource
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.check import read_as

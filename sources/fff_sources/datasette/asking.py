@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 
 from fff.catalog import Keys
 from fff.stats import AccessMeter
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.response.json import encode
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import json_value, text_of
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-_FRACTIONS = re.compile("DECIMAL|NUMERIC|NUMBER")
+_FRACTIONS = lazy_pattern("DECIMAL|NUMERIC|NUMBER")
 #: Leave out of an answer what only people read, and tell infinite numbers, which are null where nobody asks.
 _BARE = (
     ("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_nosuggest", "1"), ("_json_infinity", "1"),
 )  # fmt: skip
 _EXACT = "declare its type, decimal(38,0) or string"
-_LONG = re.compile(rb"\d{16}")
-_INFINITE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|(-?Infinity)')  # or a text, which may hold the word
+_LONG = lazy_pattern(rb"\d{16}")
+_INFINITE = lazy_pattern(rb'"[^"\\]*(?:\\.[^"\\]*)*"|(-?Infinity)')  # or a text, which may hold the word
 
 
 def tilde(name: str) -> str:

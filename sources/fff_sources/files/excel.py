@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from fff.errors import SourceError
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff.version import how_to_install
 from fff.web.types import Response
 from fff_sources.http.paging.paginators import Ask
@@ -26,20 +26,20 @@ from fff_sources.http.shaping import NO_ZIP
 _MOST, _RATIO = 2**26, 16
 _PIECE = 2**24  # bytes of a sheet that are looked at together
 #: Where a cell of XML is, whatever it holds; signs of one written otherwise; where one is that has a value.
-_PLACE = re.compile(rb'r="([A-Za-z]{1,7})(\d{1,9})')
-_OTHERWISE = re.compile(rb"r='|r\s+=|r=\s")
-_FILLED = re.compile(
+_PLACE = lazy_pattern(rb'r="([A-Za-z]{1,7})(\d{1,9})')
+_OTHERWISE = lazy_pattern(rb"r='|r\s+=|r=\s")
+_FILLED = lazy_pattern(
     rb"""<(?:\w+:)?c\s(?:[^<]*?\s)?r\s*=\s*["']([A-Za-z]{1,7})(\d{1,9})[^>]*(?<!/)>(?!\s*</)"""
 )
 #: Of OpenDocument, very many rows or cells that are alike, and what ends a row or a sheet.
-_MANY = re.compile(rb"""number-(row|column)s-repeated\s*=\s*["']\d{4,}""")
-_CLOSES = re.compile(rb"\s*</")
+_MANY = lazy_pattern(rb"""number-(row|column)s-repeated\s*=\s*["']\d{4,}""")
+_CLOSES = lazy_pattern(rb"\s*</")
 #: Of it, a sheet's start, and a row or cell with what is said of it; one that is empty ends at once.
-_TABLE_OR_PART = re.compile(rb"<(?:\w+:)?(table|table-row|(?:covered-)?table-cell)(\s[^>]*?)?(/?)>")
-_REPEATED = re.compile(rb"""number-(?:row|column)s-repeated\s*=\s*["'](\d{1,9})""")
-_HOLDS = re.compile(rb"""[\s:](?:value-type|formula)\s*=""")
+_TABLE_OR_PART = lazy_pattern(rb"<(?:\w+:)?(table|table-row|(?:covered-)?table-cell)(\s[^>]*?)?(/?)>")
+_REPEATED = lazy_pattern(rb"""number-(?:row|column)s-repeated\s*=\s*["'](\d{1,9})""")
+_HOLDS = lazy_pattern(rb"""[\s:](?:value-type|formula)\s*=""")
 #: Of binary sheets, the record that says where their first and last cells are, which is among the first.
-_DIMENSION = re.compile(rb"\x94\x01\x10(.{16})", re.DOTALL)
+_DIMENSION = lazy_pattern(rb"\x94\x01\x10(.{16})", re.DOTALL)
 _HEAD = 2**10
 _BINARY_CELLS = range(2, 12)  # the kinds of record that are cells with a value
 _WHOLE = 10**15  # from which a number of a spreadsheet, a double, does not have all its digits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
-import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from fff.catalog import Keys, LookupMethod, Page, ScanMethod, Table
 from fff.errors import InvariantError, SourceError
 from fff.schema import Field
 from fff.stats import AccessMeter
+from fff.structs import lazy_pattern
 from fff.web.client import WebClient
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Document
@@ -39,7 +39,7 @@ FILES = "local"
 FORMATS = ("csv", "tsv", "json", "ndjson", "parquet", "arrow", "excel")
 #: The table of what is piped in.
 STANDARD_INPUT = "stdin"
-_NUMBER = re.compile(r"[-+]?[\d.]+(_\d+)?")
+_NUMBER = lazy_pattern(r"[-+]?[\d.]+(_\d+)?")
 _SQLITE = b"SQLite format 3\0"  # how its files begin
 
 

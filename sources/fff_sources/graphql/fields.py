@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_sources.http.response.jsonpath import JsonPath, Step
 
-_NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]*")
-_PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|[(){}\[\]]|.', re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_NESTED = re.compile(r"[\[{][^\[\]{}]*[\]}]")  # a list or an object without another in it
-_ARGUMENT = re.compile(r"([_A-Za-z]\w*)\s*:\s*(?:\$([_A-Za-z]\w*))?")
-_NUMBER = re.compile(r"([_A-Za-z]\w*)\s*:\s*(\d+)(?![\w.])")
+_NAME = lazy_pattern(r"[_A-Za-z][_0-9A-Za-z]*")
+_PIECE = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"|[(){}\[\]]|.', re.DOTALL)
+_STRING = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"')
+_NESTED = lazy_pattern(r"[\[{][^\[\]{}]*[\]}]")  # a list or an object without another in it
+_ARGUMENT = lazy_pattern(r"([_A-Za-z]\w*)\s*:\s*(?:\$([_A-Za-z]\w*))?")
+_NUMBER = lazy_pattern(r"([_A-Za-z]\w*)\s*:\s*(\d+)(?![\w.])")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 #: What is selected below a field: names with what is below them, in order.

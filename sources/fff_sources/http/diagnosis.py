@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from itertools import islice
@@ -10,6 +9,7 @@ from itertools import islice
 import pyarrow as pa
 
 from fff.errors import SourceError
+from fff.structs import lazy_pattern
 from fff.web.types import Response
 from fff_sources.http.columnar import ARROW_FILE, ARROW_STREAM
 from fff_sources.http.response.json import MalformedJSON
@@ -21,7 +21,7 @@ from fff_sources.http.response.text.others import begins_like_html, is_json, is_
 from fff_sources.http.response.values import shown
 from fff_sources.http.shaping import MalformedMarkupError, OtherNumberError
 
-_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_TITLE = lazy_pattern(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _LOOKED_AT = 2**16  # bytes
 #: Formats as answers call them.
 _NAMED = {
@@ -31,9 +31,9 @@ _NAMED = {
     "application/json": "json",
 }
 #: The escape of half a surrogate pair, or of a whole one.
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF = lazy_pattern(rb"\\u[dD][89a-fA-F]")
 #: Numbers that some write and JSON has not.
-_NO_NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
+_NO_NUMBER = lazy_pattern(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _TITLE_WIDTH = 80  # characters
 _SHOWN = 200  # characters of an answer that are shown
 _MOST_MEMBERS = 12
@@ -129,7 +129,9 @@ def diagnosis(
     head = body[:_LOOKED_AT]
     if begins_like_html(body) and form != "html_table":
         titled = _TITLE.search(head)
-        title = " ".join(html.unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
+        from html import unescape  # noqa: PLC0415 - loads all names of characters
+
+        title = " ".join(unescape(titled[1].decode("utf-8", "replace")).split()) if titled else ""
         title = "".join(char if char.isprintable() else " " for char in title)[:_TITLE_WIDTH]
         return (
             "it is a page of HTML" + (f", titled {title!r}" if title else ""),

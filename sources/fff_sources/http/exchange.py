@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin
 
 from fff.catalog import Keys, Table
@@ -34,6 +35,8 @@ from fff_sources.http.shaping import BodyError, MalformedJSON, PackedError, unpa
 from fff_sources.http.spec import spec
 from fff_sources.http.spec.settings import base_url_variable, host_policy, limiter_name
 from fff_sources.http.tables import HttpAccess, PlannedTable, Question, Words
+
+T = TypeVar("T")
 
 
 class Exchange:
@@ -412,3 +415,14 @@ def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) 
     steps = [planned.paths[key].steps for key in access.keys if key in planned.paths]
     keys = frozenset(step[0].name for step in steps if step)
     return Members(list(names), bare=access.is_projected, keys=keys)
+
+
+async def together(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The answers to questions asked side by side, in their order; the first failure ends them all."""
+    tasks = [asyncio.ensure_future(question) for question in questions]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 from fff.catalog import Keys
@@ -158,17 +157,6 @@ def strangers(context: SourceContext, known: Collection[str]) -> list[SpecError]
         for name in tables
         if name not in known
     ]
-
-
-async def together(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The answers to questions asked side by side, in their order; the first failure ends them all."""
-    tasks = [asyncio.ensure_future(question) for question in questions]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def table_name(title: str, otherwise: str) -> str:

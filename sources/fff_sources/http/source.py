@@ -16,12 +16,11 @@ from fff.structs import replace
 from fff.web.types import HostPolicy, ResponseMemory
 from fff_sources.adapter import SourceContext
 from fff_sources.http.batch_check import BatchTrust
-from fff_sources.http.exchange import Exchange
+from fff_sources.http.exchange import Exchange, together
 from fff_sources.http.fetch import Reading
 from fff_sources.http.fingerprint import fingerprint
 from fff_sources.http.paging.counted import ScanPart, is_divisible
 from fff_sources.http.paging.windows import WindowsLeft, asking, windows_of, within
-from fff_sources.http.portal import together
 from fff_sources.http.request.auth import Authenticator
 from fff_sources.http.request.keys import as_sent, carried, is_plain, quals_as_sent
 from fff_sources.http.spec import spec

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from fff.structs import lazy_pattern
+
 #: `${env:NAME}` is a secret, not a column.
-_PART = re.compile(r"\{\{|\}\}|(?<!\$)\{([^{}]*?)(?::0(\d{1,2}))?\}")
+_PART = lazy_pattern(r"\{\{|\}\}|(?<!\$)\{([^{}]*?)(?::0(\d{1,2}))?\}")
 
 
 def names(template: object) -> set[str]:

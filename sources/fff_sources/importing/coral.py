@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import (
     ColumnDraft,
     LookupDraft,
@@ -23,7 +24,7 @@ from fff_sources.importing.examples import Hiding, filled, inert, is_token, mapp
 from fff_sources.importing.fidelity import FidelityReport, shown
 
 _TYPES = {"Utf8": "string", "Int64": "bigint", "Float64": "double", "Boolean": "boolean"}
-_TEMPLATE = re.compile(r"\{\{\s*(secret|variable|filter|input)\.([A-Za-z0-9_]+)(?:\s*\|([^{}]*))?\s*\}\}")
+_TEMPLATE = lazy_pattern(r"\{\{\s*(secret|variable|filter|input)\.([A-Za-z0-9_]+)(?:\s*\|([^{}]*))?\s*\}\}")
 #: Keys of a table that are read, or say nothing of what is asked for.
 _KNOWN = frozenset(
     {"name", "description", "guide", "filters", "request", "requests", "response", "pagination", "columns"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import ColumnDraft, LookupDraft, SpecDraft, TableDraft, identifier, unique
 from fff_sources.authoring.sampling.address import is_secret
 from fff_sources.http.templates import escaped
@@ -14,8 +15,8 @@ from fff_sources.importing.examples import Hiding, text_of
 from fff_sources.importing.fidelity import FidelityReport, shown
 from fff_sources.importing.literals import ComputedValue, MadeByCall, dictionaries
 
-_PARENT = re.compile(r"\{\s*resources\.(\w+)\.([\w.\[\]-]+)\s*\}")
-_INSIDE = re.compile(r"<<(.+?)>>")
+_PARENT = lazy_pattern(r"\{\s*resources\.(\w+)\.([\w.\[\]-]+)\s*\}")
+_INSIDE = lazy_pattern(r"<<(.+?)>>")
 _CLASSES = {
     "BearerTokenAuth": "bearer",
     "APIKeyAuth": "api_key",

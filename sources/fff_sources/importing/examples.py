@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import (
     ColumnDraft,
     LookupDraft,
@@ -32,8 +33,8 @@ _PAGES, _OFFSETS, _CURSORS = (
 _LIKELY = {name.lower(): place for place, name in reversed(list(enumerate(SIZE_PARAMS)))}
 #: Names of paging that are the beginning of a range, or its end, beside these.
 _RANGES = {"from": {"to", "until"}, "start": {"end", "stop", "until"}, "max": {"min"}}
-_DATED = re.compile(r"\d{4}-\d\d")
-_TOKEN = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.]{20,}")
+_DATED = lazy_pattern(r"\d{4}-\d\d")
+_TOKEN = lazy_pattern(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.]{20,}")
 _MOST = 2_000  # tables of one document
 
 

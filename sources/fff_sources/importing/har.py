@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fff.errors import UsageError
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import SpecDraft
 from fff_sources.authoring.sampling.address import is_secret, take_apart
 from fff_sources.http.response.json import MalformedJSON, decode
@@ -16,7 +17,7 @@ from fff_sources.importing.examples import Example, Hiding, drafts_of_examples, 
 from fff_sources.importing.fidelity import FidelityReport
 
 _MOST = 20_000  # requests
-_PROVES = re.compile(r"key|token|auth|secret|session|signature|passw|credential", re.IGNORECASE)
+_PROVES = lazy_pattern(r"key|token|auth|secret|session|signature|passw|credential", re.IGNORECASE)
 
 
 def drafts_of_har(data: Mapping[str, Any], source: str, report: FidelityReport) -> list[SpecDraft]:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import SpecDraft, identifier, unique
 from fff_sources.authoring.sampling.address import is_secret
 from fff_sources.http.response.json import MalformedJSON, decode
@@ -26,7 +27,7 @@ from fff_sources.importing.fidelity import FidelityReport
 
 _DEEPEST = 20  # folders in folders
 _MOST = 5_000  # requests
-_VARIABLE = re.compile(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
+_VARIABLE = lazy_pattern(r"\{\{\s*([^{}]{1,100}?)\s*\}\}")
 
 
 def drafts_of_postman(data: Mapping[str, Any], source: str, report: FidelityReport) -> list[SpecDraft]:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fff.errors import SpecError, UsageError
+from fff.structs import lazy_pattern
 from fff.web.client import WebClient
 from fff_sources.authoring.draft import SpecDraft, identifier
 from fff_sources.authoring.sampling.address import source_name
@@ -37,7 +38,7 @@ _DRAFTS: dict[str, Callable[[dict[str, Any], str, FidelityReport], list[SpecDraf
     "postman": drafts_of_postman,
     "steampipe": drafts_of_steampipe,
 }
-_TABLE = re.compile(r"sources\.([^.\[]+)\.tables\.([^.\[]+)")
+_TABLE = lazy_pattern(r"sources\.([^.\[]+)\.tables\.([^.\[]+)")
 
 
 @dataclass

@@ -5,16 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
-import re
 from dataclasses import dataclass
 
 from fff.schema import MOST_DIGITS
+from fff.structs import lazy_pattern
 from fff_sources.http.portal import WHOLE_NUMBERS
 from fff_sources.http.templates import text_of
 
 _FRACTION = 18  # digits kept after the point where the service does not say how many there are
 _MICROSECONDS = 6
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_GUID = lazy_pattern(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 _SPARK = {
     "Edm.String": "string",

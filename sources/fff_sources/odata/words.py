@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from fff.catalog import Key, Keys
 from fff.quals import Qual
 from fff.stats import AccessMeter
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_sources.http.portal import FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.odata.edm import Property, literal
 
-_SHORT = re.compile(rb'"@(nextLink|count)"(?=\s*:)')  # within a text the second quote is escaped
+_SHORT = lazy_pattern(rb'"@(nextLink|count)"(?=\s*:)')  # within a text the second quote is escaped
 _OPERATORS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 

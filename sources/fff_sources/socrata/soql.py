@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import ClassVar
 
 from fff.catalog import Keys
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff_sources.http.portal import WHOLE_NUMBERS, FilterWords
 from fff_sources.http.tables import Question
 from fff_sources.http.templates import text_of
 
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+_PLAIN = lazy_pattern(r"[a-z_][a-z0-9_]*")
 _WORDS = frozenset({
     "all", "and", "as", "asc", "between", "by", "case", "cast", "desc", "distinct", "else", "end",
     "false", "from", "full", "group", "having", "hint", "in", "inner", "is", "join", "lateral", "left",

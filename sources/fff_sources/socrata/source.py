@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 from fff.errors import SpecError
 from fff.stats import AccessMeter
+from fff.structs import lazy_pattern
 from fff_sources.adapter import SourceContext
 from fff_sources.http.portal import Portal, PortalColumn, PortalSpec, strangers
 from fff_sources.http.source import HttpSource
@@ -15,7 +15,7 @@ from fff_sources.http.spec.check import read_as
 from fff_sources.http.tables import DiscoveredTable, HttpAccess, Question
 from fff_sources.socrata.soql import Soql, comparisons, is_exact, is_sortable, spark_type
 
-_ID = re.compile(r"[a-z0-9]{4}-[a-z0-9]{4}")
+_ID = lazy_pattern(r"[a-z0-9]{4}-[a-z0-9]{4}")
 
 _EXPECTS = "client.base_url must be a Socrata portal, such as https://data.cityofnewyork.us"
 

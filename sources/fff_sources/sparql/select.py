@@ -6,21 +6,25 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from fff.structs import lazy_pattern
+
 #: Where in a table's query the keys go; a query without it is read in whole, and the keys are joined to its
 #: answer.
 KEYS = "{keys}"
 
-_PROLOGUE = re.compile(r"(?:\s+|#[^\n]*(?:\n|$)|PREFIX\s+[\w.-]*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE)
-_WORDS = re.compile(
+_PROLOGUE = lazy_pattern(
+    r"(?:\s+|#[^\n]*(?:\n|$)|PREFIX\s+[\w.-]*:\s*<[^>]*>|BASE\s+<[^>]*>)*", re.IGNORECASE
+)
+_WORDS = lazy_pattern(
     r"""(?P<skip><[^<>"{}|^`\\\x00-\x20]*>|\"(?:[^"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|\#[^\n]*)|(?P<alone>\{\s*\{keys\}\s*\})|\{keys\}|[{}()]|[?$]?\w+"""
 )
-_FROM = re.compile(
+_FROM = lazy_pattern(
     r"""FROM\s*(?:NAMED\s*)?(?:<[^<>"{}|^`\\\x00-\x20]*>|[\w.-]*:[\w.:%-]*)\s*""", re.IGNORECASE
 )
 #: What stands before braces whose variables keys outside do not bind. Wikidata's labels are made last of all.
-_APART = re.compile(r"(?:^| )(?:OPTIONAL|MINUS|EXISTS|SERVICE (?:SILENT )?wikibase label)$", re.IGNORECASE)
+_APART = lazy_pattern(r"(?:^| )(?:OPTIONAL|MINUS|EXISTS|SERVICE (?:SILENT )?wikibase label)$", re.IGNORECASE)
 #: What stands before braces whose keys, where they hold nothing else, are no keys of what is around.
-_BRANCH = re.compile(_APART.pattern.replace("OPTIONAL", "OPTIONAL|UNION"), re.IGNORECASE)
+_BRANCH = lazy_pattern(_APART.pattern.replace("OPTIONAL", "OPTIONAL|UNION"), re.IGNORECASE)
 
 
 def prologue_of(query: str) -> tuple[str, str]:

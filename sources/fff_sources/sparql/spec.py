@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from fff.errors import SpecError
 from fff.schema import arrow_type
+from fff.structs import lazy_pattern
 from fff_sources.adapter import SourceContext
 from fff_sources.document import Key
 from fff_sources.http.spec import common, spec
@@ -14,9 +15,11 @@ from fff_sources.http.spec.check import read_as
 from fff_sources.sparql.select import KEYS, is_cut, prologue_of
 from fff_sources.sparql.terms import iri, is_kind
 
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_RESOURCE = re.compile(r"a|<[^<>\"{}|^`\\\s]+>|([A-Za-z][\w-]*)?:[\w./-]*")
-_PATH = re.compile(r"[\w:./|^()*+?!<>#%&=~@,;\-\s]+")  # of properties; without braces and quotes it stays one
+_NAME = lazy_pattern(r"[A-Za-z_]\w*", re.ASCII)
+_RESOURCE = lazy_pattern(r"a|<[^<>\"{}|^`\\\s]+>|([A-Za-z][\w-]*)?:[\w./-]*")
+_PATH = lazy_pattern(
+    r"[\w:./|^()*+?!<>#%&=~@,;\-\s]+"
+)  # of properties; without braces and quotes it stays one
 
 
 class SparqlColumn(spec.Spec):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from fff.structs import lazy_pattern
 from fff_sources.http.templates import text_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
-_IRI = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*""")
-_LANGUAGE = re.compile(r"@[A-Za-z]+(-[A-Za-z0-9]+)*")
-_PREFIXED = re.compile(r"([A-Za-z][\w-]*)?:([\w-]+)", re.ASCII)
+_IRI = lazy_pattern(r"""[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*""")
+_LANGUAGE = lazy_pattern(r"@[A-Za-z]+(-[A-Za-z0-9]+)*")
+_PREFIXED = lazy_pattern(r"([A-Za-z][\w-]*)?:([\w-]+)", re.ASCII)
 _ESCAPES = {'"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_WHOLE = re.compile(r"(?:tiny|small|big)?int(?:eger)?|byte|short|long")
+_WHOLE = lazy_pattern(r"(?:tiny|small|big)?int(?:eger)?|byte|short|long")
 
 
 def iri(text: object) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
 import shutil
 import tempfile
 import uuid
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from fff.errors import UsageError
 from fff.schema import distinct_names, nearest
+from fff.structs import lazy_pattern
 from fff_cli.output.adding import different, fit, key_values, spelled, summary_of, those
 from fff_cli.output.failures import CannotWrite
 from fff_cli.output.files import TEMPORARY, mode_of, partial_of, put_aside, sweep
@@ -33,9 +33,9 @@ _MOST = 10_000  # partitions
 _LONGEST = 255  # bytes that the name of a folder may have
 _SHOWN = 40  # characters of one that is longer
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+_ESCAPED = lazy_pattern(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 #: What writers of Parquet leave beside it: of Spark, a mark and sums.
-_BESIDE = re.compile(r"_SUCCESS|_(?:common_)?metadata|\..*\.crc")
+_BESIDE = lazy_pattern(r"_SUCCESS|_(?:common_)?metadata|\..*\.crc")
 
 
 def check(

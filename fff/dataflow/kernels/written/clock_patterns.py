@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from fff.dataflow.kernels import texts
+from fff.structs import lazy_pattern
 
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTH_NAMES = (
@@ -19,7 +20,7 @@ MONTH_NAMES = (
     *("November", "December"),
 )
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
-_PIECE = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']", re.DOTALL)
+_PIECE = lazy_pattern(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']", re.DOTALL)
 _MARK = "'"
 _OPEN, _CLOSED = "[", "]"
 #: Texts in every pattern that mean the time zone, which is UTC.
@@ -165,7 +166,7 @@ _FIXED = frozenset({"yy", "MM", "dd", "HH", "hh", "mm", "ss", "DDD"})
 #: Letters of Unicode that Java takes for these of ASCII where it looks at no case.
 _ALIKE = str.maketrans("\u0131\u0130\u017f\u212a", "iisk")
 #: No digit: what stands between what is read.
-_BETWEEN = re.compile(r"[ -/:-@A-Z\^_`a-z|~\\]*")
+_BETWEEN = lazy_pattern(r"[ -/:-@A-Z\^_`a-z|~\\]*")
 _MOST_OFFSET = 18 * 60
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from fff.dataflow.kernels.values import Kernel, Partial, Value, as_array, failing
 from fff.schema import ArrowType
+from fff.structs import lazy_pattern
 
 #: What Spark calls character sets, and what Python does; those of Java write UTF-16 with a mark and big end first.
 CHARSETS = {
@@ -24,7 +25,7 @@ CHARSETS = {
 }
 _MARKS = {"utf-16": (b"\xfe\xff", b"\xff\xfe"), "utf-32": (b"\x00\x00\xfe\xff", b"\xff\xfe\x00\x00")}
 _LITTLE = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}
-_HEXADECIMAL = re.compile("[0-9A-Fa-f]{2}")
+_HEXADECIMAL = lazy_pattern("[0-9A-Fa-f]{2}")
 _BLANKS = b" \t\r\n"
 _DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 

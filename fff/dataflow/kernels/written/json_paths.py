@@ -11,16 +11,17 @@ import re
 from typing import Literal
 
 from fff.dataflow.kernels.written.doubles import write_double
+from fff.structs import lazy_pattern
 
 #: A name, a place in an array, or None for each element.
 Step = str | int | None
 #: How the values at the end of a path are put down: a text without quotes, with them, or what is in arrays as well.
 Style = Literal["raw", "quoted", "flat"]
 
-_STEP = re.compile(r"\.([^.\[]+)|\['([^']+)'\]|\[([0-9]+)\]|(\[\*\])")
-_ESCAPED = re.compile(r"\\(?:u(00..)|.)")
+_STEP = lazy_pattern(r"\.([^.\[]+)|\['([^']+)'\]|\[([0-9]+)\]|(\[\*\])")
+_ESCAPED = lazy_pattern(r"\\(?:u(00..)|.)")
 #: Characters that are two in Java or half of one, and the latter.
-_WIDE, _HALF = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]"), re.compile("[\ud800-\udfff]")
+_WIDE, _HALF = lazy_pattern("[\ud800-\udfff\U00010000-\U0010ffff]"), lazy_pattern("[\ud800-\udfff]")
 
 
 class JsonObject(list[tuple[str, object]]):

@@ -11,13 +11,16 @@ import pyarrow as pa
 from fff.dataflow.kernels.values import Kernel, Value, as_array, over_unique
 from fff.dataflow.kernels.written.json_paths import JsonObject, Whole, at_path, path_steps
 from fff.schema import ArrowType
+from fff.structs import lazy_pattern
 
 _ESCAPE = r"\\(?:[\"\\/bfnrt']|u[0-9a-fA-F]{4})"
 _TEXT = rf"\"(?:[^\"\\]|{_ESCAPE})*+\"|'(?:[^'\\]|{_ESCAPE})*+'"
 #: Its parts may be given back, as Python 3.11 forgets what it matched of one in `(…)?+`; `_TOKEN` takes none cut short.
 _NUMBER = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
-_TOKEN = re.compile(rf"[ \t\r\n]*+(?:([\[\]{{}},:])|({_TEXT})|({_NUMBER}|true|false|null)(?![A-Za-z0-9_.$]))")
-_ESCAPED = re.compile(r"\\(?:u(....)|(.))", re.DOTALL)
+_TOKEN = lazy_pattern(
+    rf"[ \t\r\n]*+(?:([\[\]{{}},:])|({_TEXT})|({_NUMBER}|true|false|null)(?![A-Za-z0-9_.$]))"
+)
+_ESCAPED = lazy_pattern(r"\\(?:u(....)|(.))", re.DOTALL)
 _MEANS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = {"true": True, "false": False, "null": None}
 #: Of no more levels, and of numbers of no more digits, does the parser read.

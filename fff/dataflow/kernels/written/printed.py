@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from fff.dataflow.kernels.values import Kernel, Value, column
 from fff.schema import ArrowType
+from fff.structs import lazy_pattern
 
-_MARK = re.compile(r"%(?:(\d+)\$)?([-,0]?)(\d+)?([sd%])", re.ASCII)
+_MARK = lazy_pattern(r"%(?:(\d+)\$)?([-,0]?)(\d+)?([sd%])", re.ASCII)
 #: Which of the arguments, None for those marks that take none, the flag, the width, and what is printed.
 Place = tuple[int | None, str, int, str]
 

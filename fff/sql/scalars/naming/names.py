@@ -24,7 +24,7 @@ from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.literals import constant_of
 from fff.sql.syntax.parse import parse_statement
 from fff.sql.syntax.statement import Node, Statement, TokenType, exp, filled, text_span
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 
 _BINARY: dict[type[Node], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",
@@ -37,17 +37,17 @@ _MATCHES: dict[type[Node], str] = {exp.ILike: "ilike", exp.RegexpLike: "RLIKE", 
 _BY_SIGN = frozenset({exp.Mod, exp.IntDiv})
 _SHIFTS = (exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _ORDER = frozenset({"<", "<=", ">", ">="})
-_NUMBER = re.compile(r"(?:0|[1-9]\d*)(?:\.\d+)?")
-_WITH_EXPONENT = re.compile(r"\d+(?:\.\d+)?[eE]\d+")
+_NUMBER = lazy_pattern(r"(?:0|[1-9]\d*)(?:\.\d+)?")
+_WITH_EXPONENT = lazy_pattern(r"\d+(?:\.\d+)?[eE]\d+")
 #: From here on doubles are shown with an exponent.
 _SHOWN_WITHOUT = 10_000_000
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{0,5}[1-9])?")
+_DATE = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_MOMENT = lazy_pattern(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{0,5}[1-9])?")
 _TYPES = frozenset(
     {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "DATE", "TIMESTAMP", "BINARY"}
 )  # fmt: skip
-_DECIMAL = re.compile(r"DECIMAL(?:\((\d+)(?:, ?(\d+))?\))?")
-_LAMBDA = re.compile(r"\s*(?:(\w+)|\(([\w\s,]+)\))\s*->")
+_DECIMAL = lazy_pattern(r"DECIMAL(?:\((\d+)(?:, ?(\d+))?\))?")
+_LAMBDA = lazy_pattern(r"\s*(?:(\w+)|\(([\w\s,]+)\))\s*->")
 #: What calls are in the tree, and what is no call there.
 _CALLED = (exp.Func, exp.Mod, exp.IntDiv, *_SHIFTS, exp.Bracket)
 _NOT_CALLED = (exp.Collate, exp.Lambda, exp.And, exp.Or, exp.Cast)

@@ -33,6 +33,7 @@ from fff.sql.scalars.coercion import (
 from fff.sql.scalars.typed import LeftToSparkError, Typed, call
 from fff.sql.syntax.grammar import Positive
 from fff.sql.syntax.statement import Node, exp
+from fff.structs import lazy_pattern
 
 #: Microseconds, and months.
 _UNITS = {
@@ -45,10 +46,10 @@ _UNITS = {
     "MICROSECOND": 1,
 }
 _MONTHS = {"YEAR": 12, "MONTH": 1}
-_WHOLE = re.compile(r"\s*([+-]?)(\d{1,10})\s*", re.ASCII)
-_SECONDS = re.compile(r"\s*([+-]?)(\d{1,10})(?:\.(\d{1,9}))?\s*", re.ASCII)
-_PAIR = re.compile(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?\b", re.ASCII | re.IGNORECASE)
-_YEARS = re.compile(r"([+-]?)(\d{1,9})-(\d{1,2})", re.ASCII)
+_WHOLE = lazy_pattern(r"\s*([+-]?)(\d{1,10})\s*", re.ASCII)
+_SECONDS = lazy_pattern(r"\s*([+-]?)(\d{1,10})(?:\.(\d{1,9}))?\s*", re.ASCII)
+_PAIR = lazy_pattern(r"([+-]?\d{1,10}(?:\.\d{1,9})?)\s+([a-z]+?)s?\b", re.ASCII | re.IGNORECASE)
+_YEARS = lazy_pattern(r"([+-]?)(\d{1,9})-(\d{1,2})", re.ASCII)
 #: The letters of units from days to seconds, and of types with days alone, and with all of them.
 _ORDER, _DAYS, _ALL = "DHMS", "D", "DS"
 _MONTHS_ORDER = "YM"
@@ -59,7 +60,7 @@ _CLOCK = {
     "SECOND": r"(\d{1,2})(?:\.(\d{1,9}))?",
     "DAY": r"(\d{1,6})",
 }
-_TYPE = re.compile(r"INTERVAL (YEAR|MONTH|DAY|HOUR|MINUTE|SECOND)(?: TO (MONTH|HOUR|MINUTE|SECOND))?")
+_TYPE = lazy_pattern(r"INTERVAL (YEAR|MONTH|DAY|HOUR|MINUTE|SECOND)(?: TO (MONTH|HOUR|MINUTE|SECOND))?")
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 #: How far dates and moments are moved.
 _MOST_MONTHS, _MOST_DAYS = 1_200_000, 700_000

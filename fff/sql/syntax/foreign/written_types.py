@@ -8,9 +8,10 @@ from collections.abc import Callable
 from fff.errors import QueryError, Span
 from fff.schema import arrow_type
 from fff.sql.syntax.statement import Node, SparkParser, exp, identifier_span
+from fff.structs import lazy_pattern
 
 #: Words of a type, a blank between them. What stands in angle brackets is looked at by itself.
-_SPARKS = re.compile(
+_SPARKS = lazy_pattern(
     r"(BOOLEAN|TINYINT|BYTE|SMALLINT|SHORT|INT|INTEGER|BIGINT|LONG|FLOAT|REAL|DOUBLE|DATE|BINARY|VOID|VARIANT"
     r"|(STRING|(CHAR|CHARACTER|VARCHAR) \( .* \))( COLLATE .*)?|INTERVAL.*|(DECIMAL|DEC|NUMERIC|TIME)( \( .* \))?"
     r"|(TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)( \( .* \))?|TIMESTAMP( \( .* \))? WITH(OUT| LOCAL) TIME ZONE"

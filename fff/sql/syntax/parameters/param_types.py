@@ -13,15 +13,16 @@ import pyarrow as pa
 
 from fff.errors import UsageError
 from fff.schema import MOST_DIGITS
+from fff.structs import lazy_pattern
 
-_INTEGER = re.compile(r"[+-]?(?:0|[1-9]\d*)")
-_DECIMAL = re.compile(r"[+-]?(?:0|[1-9]\d*)?\.\d+")
-_DOUBLE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-_NOT_ZERO = re.compile(r"[+-]?[0.]*[1-9]")
-_BEYOND_NUMBERS = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
-_QUOTED = re.compile(r"'((?:[^']|'')*)'|\"([^\"]*)\"")
+_INTEGER = lazy_pattern(r"[+-]?(?:0|[1-9]\d*)")
+_DECIMAL = lazy_pattern(r"[+-]?(?:0|[1-9]\d*)?\.\d+")
+_DOUBLE = lazy_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+")
+_WHOLE = lazy_pattern(r"[+-]?\d+", re.ASCII)
+_NUMBER = lazy_pattern(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_NOT_ZERO = lazy_pattern(r"[+-]?[0.]*[1-9]")
+_BEYOND_NUMBERS = lazy_pattern(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
+_QUOTED = lazy_pattern(r"'((?:[^']|'')*)'|\"([^\"]*)\"")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
 
 

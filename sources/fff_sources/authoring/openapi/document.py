@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
 
 from fff.errors import SpecError, UsageError
+from fff.structs import lazy_pattern
 from fff.web.client import WebClient
 from fff.web.types import HostPolicy
 from fff_sources.authoring.draft import (
@@ -31,7 +32,7 @@ from fff_sources.document import parse_document
 from fff_sources.http.response.json import MalformedJSON, decode
 from fff_sources.http.templates import escaped
 
-_PLACE = re.compile(r"\{([^{}]+)\}")
+_PLACE = lazy_pattern(r"\{([^{}]+)\}")
 _ELSEWHERE = "https://api.example.org"
 _NO_PARAMETERS = ("accept", "content-type", "authorization")  # which OpenAPI has elsewhere
 _PLAIN = ("string", "integer", "number", "boolean", "")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.openapi.schema import Resolver, kind_of
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.http.paging.conventions import (
@@ -22,7 +23,7 @@ from fff_sources.http.paging.conventions import (
 _URIS = ("uri", "url", "uri-reference")
 _LARGEST = 100  # records a page, where the document allows more or does not say
 _FROM_ZERO, _FROM_ONE = (
-    re.compile(
+    lazy_pattern(
         rf"(?<!not )\b(?:{first})[- ]?(?:based|indexed|origin)"
         rf"|\b(?:starts?|starting|begins?|beginning|defaults?|first(?: page)? is)\b[^.\d]{{0,30}}\b(?:{first})\b",
         re.IGNORECASE,

@@ -8,26 +8,29 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from fff.errors import UsageError
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import identifier
 from fff_sources.http.templates import escaped
 
-_SECRET = re.compile(
+_SECRET = lazy_pattern(
     r"key|token|auth|sig|pwd|appid|cookie|(?:.*[-_.])?(?:api[-_.]?key|app[-_.]?(?:id|key|token)|access[-_.]?(?:token|key)"
     r"|auth[-_.]?(?:token|key)|authorization|secret|secret[-_.]?key|password|passwd|signature|subscription[-_.]?key|user[-_.]?key"
     r"|credentials?|session(?:[-_.]?id)?|token)",
     re.IGNORECASE,
 )
-_CURSOR = re.compile(
+_CURSOR = lazy_pattern(
     r"(?:page|next|continuation|sync|resumption|start|cursor|scroll)[-_.]?token", re.IGNORECASE
 )
-_REFERENCE = re.compile(r"\$\{(?:env|file|keyring):[^}]*\}")
-_VERSION = re.compile(r"^(?:v?\d+(?:\.\d+)*|v\d+[a-z]*\d*|latest|current)$", re.IGNORECASE)
+_REFERENCE = lazy_pattern(r"\$\{(?:env|file|keyring):[^}]*\}")
+_VERSION = lazy_pattern(r"^(?:v?\d+(?:\.\d+)*|v\d+[a-z]*\d*|latest|current)$", re.IGNORECASE)
 _PREFIXES = frozenset({"api", "apis", "rest", "odata", "services", "service", "public", "json", "web"})
-_IDS = re.compile(
+_IDS = lazy_pattern(
     r"\d+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,}|[a-z]\d+|\d[\dx]*(?:[-_:.]\d[\dx]*)+|[a-z]{2,6}[-_:]\d+",
     re.IGNORECASE,
 )
-_ENDING = re.compile(r"\.(?:json|xml|csv|ndjson|jsonl|html?|php|aspx?|jsp|f?cgi|parquet|tsv)$", re.IGNORECASE)
+_ENDING = lazy_pattern(
+    r"\.(?:json|xml|csv|ndjson|jsonl|html?|php|aspx?|jsp|f?cgi|parquet|tsv)$", re.IGNORECASE
+)
 _NOT_NAMES = frozenset({"api", "apis", "www", "data", "rest", "opendata", "services", "developer"})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fff.schema import arrow_type
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import ColumnDraft, identifier, unique
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.http.response.values import from_text
@@ -20,9 +21,9 @@ _BAGS = frozenset({"attributes", "properties", "_source", "fields"})
 _TELLING = (
     "id", "key", "code", "login", "slug", "name", "title", "label",
 )  # fmt: skip
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
-_MOMENT = re.compile(
+_DATE = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_TIME = lazy_pattern(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
+_MOMENT = lazy_pattern(
     r"(?:^|_)(?:time|date|timestamp|created|updated|modified)(?:$|_)|(?:_at|_date|_time)$", re.IGNORECASE
 )
 _SECONDS = range(100_000_000, 10_000_000_000)

@@ -11,7 +11,7 @@ from typing import Any
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
-from fff.structs import replace
+from fff.structs import lazy_pattern, replace
 from fff.web.client import WebClient
 from fff.web.secrets import Redactor, Secrets, references
 from fff.web.types import Credentials, HostPolicy, Request
@@ -19,7 +19,7 @@ from fff_sources.authoring.sampling.address import Address, is_reference, is_sec
 
 #: Characters from which a secret is hidden wherever it turns up; less would hide half of every text.
 _LEAST = 4
-_SCHEME = re.compile(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<rest>.+)", re.IGNORECASE)
+_SCHEME = lazy_pattern(r"(?P<scheme>Bearer|Basic|Token|ApiKey)\s+(?P<rest>.+)", re.IGNORECASE)
 
 
 @dataclass

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import singular
 from fff_sources.http.response.jsonpath import quoted
 
@@ -24,7 +25,7 @@ _NOT_LISTS = frozenset({
 _HEADERS = frozenset(
     {"columns", "fields", "header", "headers", "column_names", "columnnames", "names", "cols", "labels"}
 )
-_BESIDE = re.compile(
+_BESIDE = lazy_pattern(
     r"^@|^_|total|count|page|limit|offset|size|next|prev|first|last|link|cursor|token|more|meta|info|status|success|message|version|error"
     r"|warning|help|took|time|quota|backoff|query|request|response|kind|type|etag|copyright|licen[cs]e|sort|facet|aggregation|num|start|rows"
     r"|header|result|self|url|href|param|filter|generated|bbox|crs|incomplete|translation|restriction",
@@ -32,7 +33,7 @@ _BESIDE = re.compile(
 )
 _WRAPPERS = ("data", "result", "results", "message", "item", "record", "response", "content", "value")
 _DEPTH = 4
-_PLAIN = re.compile(r"[^.\[\]'\"*$]+")
+_PLAIN = lazy_pattern(r"[^.\[\]'\"*$]+")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+from fff.structs import lazy_pattern
+
+_SEPARATORS = lazy_pattern(r"[^a-z0-9]+")
 
 
 @lru_cache(maxsize=4096)
@@ -28,45 +30,45 @@ def _words(text: str) -> frozenset[str]:
 
 #: Objects beside the records, and one inside another of them, that speak of pages. A bare `total` in them
 #: counts records, whatever else they say.
-TALKING: Final = re.compile(
+TALKING: Final = lazy_pattern(
     r"headers|hits|info|\w*(?:meta|metadata|pagination|paginat(?:or|e)|paging|pager)(?:info|data)?"
     r"|(?:page|list|search|query|result|results|resultset)(?:info|information|meta|data|context|details|set)|page"
 )
-CONTAINERS: Final = re.compile(
+CONTAINERS: Final = lazy_pattern(
     rf"{TALKING.pattern}|links?|cursors?|view|pages|context|nav|navigation|additionaldata|additionalinfo"
 )
 #: An object with one of these is a thing of its own, and its totals are its own.
 OF_THINGS: Final = _words("id name title uuid slug")
 #: A name that speaks of what a client may do: what is counted there are no records.
-OF_LIMITS: Final = re.compile(r"rate|limit|quota|cache|retry|credit|cost|usage")
+OF_LIMITS: Final = lazy_pattern(r"rate|limit|quota|cache|retry|credit|cost|usage")
 
 # ---------------------------------------------------------------------------------------------------- the end
 
 _KINDS = "pages?|results?|rows?|records?|items?|elements?|entr(?:y|ies)|hits?|docs?|documents?|match(?:es)?|objects?|features?|data"
 #: True: there is more. False: there is not.
-MORE: Final = re.compile(
+MORE: Final = lazy_pattern(
     rf"(?:has|have|is|are)?(?:more|additional|further)(?:{_KINDS})?(?:available|exists?|tocome|coming|left|remain(?:ing)?|in[a-z]+)?"
     rf"|(?:has|have|is)(?:a)?next(?:{_KINDS})?|next(?:{_KINDS})?(?:exists?|available)|(?:load|fetch)more|(?:is)?truncated|exceededtransferlimit"
 )
 #: True: this is the last page.
-LAST: Final = re.compile(
+LAST: Final = lazy_pattern(
     r"(?:is|at)?(?:last|final)(?:page|batch|chunk)?|(?:is|at)?(?:the)?end(?:of[a-z]+)?|(?:is)?(?:done|finished|exhausted|eof)"
     rf"|nomore(?:{_KINDS})?"
 )
 #: Some of these say as well that a text or a job is whole: what they say of an end is not believed.
 NO_END: Final = _words("truncated done isdone finished isfinished end final eof")
 #: Members that count what is left; in these, and in those that can only be a truth, 0 and 1 are no and yes.
-LEFT: Final = re.compile(
+LEFT: Final = lazy_pattern(
     rf"(?:num(?:ber)?(?:of)?)?(?:remaining|more)(?:{_KINDS})(?:count)?|(?:{_KINDS})(?:remaining|left)(?:count)?|more"
 )
 #: The same, or what is left of a quota.
 PERHAPS_LEFT: Final = _words("remaining left")
-ASKING: Final = re.compile(r"(?:is|has|have|are|endof)[a-z]+")
+ASKING: Final = lazy_pattern(r"(?:is|has|have|are|endof)[a-z]+")
 
 # ----------------------------------------------------------------------------------------------- what is next
 
 #: A value that is given stands for a page that follows: its URL, or what it is asked for with.
-NEXT: Final = re.compile(
+NEXT: Final = lazy_pattern(
     r"(?:odata)?next(?:results?|index|skip|start|startat|startindex|offset|pos|position|key|id|maxid|token|cursor|cursormark|marker"
     r"|batch|range|continuationtoken|paginationtoken|partitionkey|link|url|href|uri|records?(?:url|position)|query|params?|parameters|request"
     r"|page(?:url|uri|link|href|token|no|num|number|index|id|key|cursor|start|offset|results)?)?"
@@ -114,22 +116,22 @@ RESUMPTION_KEEPS: Final = "verb"
 _THINGS = "results?|rows?|records?|recs|items?|elements?|entr(?:y|ies)|hits?|docs?|documents?|match(?:es)?|objects?|features?"
 _GUESSED = "(?:approx(?:imate)?|estimated)?"
 #: A number of records, of all pages.
-TOTAL: Final = re.compile(
+TOTAL: Final = lazy_pattern(
     rf"{_GUESSED}tot(?:al)?(?:number)?(?:of)?(?:count|cnt|number|available|found|matched|{_THINGS})(?:count|found|available|matched)?"
     rf"|{_GUESSED}(?:count|number)(?:of)?total(?:{_THINGS})?|num(?:ber)?(?:found|matched)|numberofrecords|nbhits|recordsfiltered"
     r"|odatacount|(?:overall|full)count"
 )
 #: In a name: of more than a page.
-_OF_ALL = re.compile("tot|found|matche?d|matching|available")
+_OF_ALL = lazy_pattern("tot|found|matche?d|matching|available")
 #: That, or something else: the records of this page, or a sum.
-PERHAPS_TOTAL: Final = re.compile(
+PERHAPS_TOTAL: Final = lazy_pattern(
     rf"total|count|found|matched|available|ntotal|totalsize|n(?:um|b|o)?(?:ber)?(?:of)?(?:{_THINGS})|(?:{_THINGS})(?:count|cnt|total|found|available)"
     r"|retcount|allcount"
 )
 #: Those that are one where the words around them speak of pages, the likeliest first.
 PLAIN_TOTALS: Final = ("total", "count", "matched", "totalsize")
 #: Members beside a total, or in its name, that say whether it is no more than an estimate.
-ESTIMATED: Final = re.compile(r"approx|estimat|(?<!in)exact")
+ESTIMATED: Final = lazy_pattern(r"approx|estimat|(?<!in)exact")
 RELATION: Final = "relation"  # of Elasticsearch: anything but `eq` is a bound
 AT_LEAST: Final = _words("gte gt ge")  # of these: there are so many, or more
 #: Where an object that is a number holds it.
@@ -141,23 +143,23 @@ BESIDE_TOTAL: Final = _words(
 )
 #: How long a page may be, where it stands beside the place of this one.
 LENGTHS: Final = _words("perpage pagesize limit itemsperpage resultsperpage hitsperpage maxresults")
-PAGES: Final = re.compile(
+PAGES: Final = lazy_pattern(
     r"pages|(?:total|num(?:ber)?|nb|no)(?:of)?pages?|pages?(?:count|total)|lastpage|maxpage"
 )
 
 #: `Showing 1 to 10 of 37`, `items 0-9/37`: the last record of an answer, and how many there are.
-SPOKEN: Final = re.compile(
+SPOKEN: Final = lazy_pattern(
     r"(?:.*\D)?\d[\d,]*\s*(?:-|\u2013|to|through)\s*(\d[\d,]*)\s+(?:out\s+)?of\s+(?:about\s+)?(\d[\d,]*)\b.*|(?:\w+\s+)?\d+-(\d+)/(\d+)",
     re.IGNORECASE,
 )
 #: `Showing 10 of 37`: how many records came, and how many there are.
-SHOWN: Final = re.compile(
+SHOWN: Final = lazy_pattern(
     r"(?:(?:now )?(?:showing|displaying|viewing|returned|returning)|results?|records?|items?|rows?|entries)\s*:?\s+(?:the\s+)?(?:first\s+)?"
     r"\d[\d,]*\s+(?:[a-z]+\s+)?(?:out\s+)?of\s+(?:about\s+)?(\d[\d,]*)\b.*",
     re.IGNORECASE,
 )
 #: `page 1 of 4`, and `1/4` under the name of a page: the same of pages.
-SPOKEN_PAGE: Final = re.compile(r"(?:(page)\s+)?(\d+)\s*(?:of|/)\s*(\d+)", re.IGNORECASE)
+SPOKEN_PAGE: Final = lazy_pattern(r"(?:(page)\s+)?(\d+)\s*(?:of|/)\s*(\d+)", re.IGNORECASE)
 
 # -------------------------------------------------------------------------------------------------- positions
 
@@ -214,14 +216,18 @@ HEADERS: Final[Mapping[str, str]] = {
 #: Fields that may hold a cursor for the next page, or that of this one.
 HEADER_CURSORS: Final = _words("cursor scrollid continuation pagetoken bookmark")
 #: What stands before the words in the name of a field; and fields that speak of the message itself.
-_HEADER_PREFIX = re.compile(
+_HEADER_PREFIX = lazy_pattern(
     r"x-|(?:pagination|paging|page|list|collection|results?|records?|items?|search|query)-"
 )
-_OF_MESSAGES = re.compile(r"request|response|content|size")
+#: Fields that most servers send, of which none does either: those are not looked at.
+OF_HTTP: Final = _words(
+    "accept-ranges age alt-svc connection date etag expires keep-alive last-modified location server vary via"
+)
+_OF_MESSAGES = lazy_pattern(r"request|response|content|size")
 #: A header field that holds a JSON object of such words.
 JSON_HEADERS: Final = ("x-pagination",)
 #: `items 0-24/319`; bytes are parts of one answer, and another matter.
-CONTENT_RANGE: Final = re.compile(r"\s*(?!bytes)(?:[\w-]+\s+)?(?:\d+-\d+|\*)/(\d+)\s*", re.IGNORECASE)
+CONTENT_RANGE: Final = lazy_pattern(r"\s*(?!bytes)(?:[\w-]+\s+)?(?:\d+-\d+|\*)/(\d+)\s*", re.IGNORECASE)
 #: The number of pages in this field is of pages that are asked for with a parameter, from 1 on, though none
 #: tells its own.
 COUNTED_PAGES: Final[Mapping[str, str]] = {"x-wp-totalpages": "page"}
@@ -299,6 +305,8 @@ def is_pages(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def header_word(field: str) -> str | None:
     """The word that a field of a header, in lower case, stands for; None where it speaks of something else."""
+    if field in OF_HTTP:
+        return None
     if field in HEADERS or OF_LIMITS.search(field) or _OF_MESSAGES.search(field):
         return HEADERS.get(field)
     parts = field.split("-")

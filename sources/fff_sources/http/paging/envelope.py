@@ -12,17 +12,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from fff.structs import Struct, field
+from fff.structs import Struct, field, lazy_pattern
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
 from fff_sources.http.paging.surroundings import FIRST_UNTOLD, Counts, Object, objects_around, objects_of
 from fff_sources.http.response.json import MalformedJSON
 from fff_sources.http.response.jsonpath import JsonPath
 
-_NAMES = re.compile(rb'"([^"\\]{1,40})"\s*:')
+_NAMES = lazy_pattern(rb'"([^"\\]{1,40})"\s*:')
 _EDGE = 4096  # bytes at both ends of a body, where what surrounds the records stands
-_URL = re.compile(r"[A-Za-z][\w+.-]*://|/|\?|\.{1,2}/|[\w./-]+\?[\w.~%\[\]-]+=")
-_NUMBER = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.0+)?")
+_URL = lazy_pattern(r"[A-Za-z][\w+.-]*://|/|\?|\.{1,2}/|[\w./-]+\?[\w.~%\[\]-]+=")
+_NUMBER = lazy_pattern(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.0+)?")
 _LISTS = 2  # in each other, at most, for a total to count one of them and nothing between
 _LONGEST_SENTENCE = 100  # characters, of one that tells how many there are
 _LONGEST_NUMBER = 12  # digits, of one that is written as text

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
+from fff.structs import lazy_pattern
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, PaginationError, Told, TotalAt
 from fff_sources.http.response.jsonpath import JsonPath
@@ -105,7 +106,7 @@ def of_relation(links: list[object], relation: str) -> object:
     return _first_of(relation, related)
 
 
-_REGISTERED = re.compile(r"^https?://www\.iana\.org/assignments/(?:link-relations|relation)/")
+_REGISTERED = lazy_pattern(r"^https?://www\.iana\.org/assignments/(?:link-relations|relation)/")
 
 
 def _first_of(relation: str, related: Iterable[tuple[Iterable[str], Link]]) -> Link | None:
@@ -121,10 +122,10 @@ def _first_of(relation: str, related: Iterable[tuple[Iterable[str], Link]]) -> L
 
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s",;]+)"""
-_LINK = re.compile(rf"<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*{_VALUE})?)*)")
-_PARAM = re.compile(rf";\s*([\w*-]+)\s*(?:=\s*({_VALUE}))?")
+_LINK = lazy_pattern(rf"<([^>]*)>((?:\s*;\s*[\w*-]+\s*(?:=\s*{_VALUE})?)*)")
+_PARAM = lazy_pattern(rf";\s*([\w*-]+)\s*(?:=\s*({_VALUE}))?")
 #: The same in a field that is not written as RFC 8288 has it.
-_MEANS_NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNORECASE)
+_MEANS_NEXT = lazy_pattern(r"""\brel\s*=\s*["']?(?:[^"',;]*\s)?next\b""", re.IGNORECASE)
 
 
 def link_next(header: str) -> str | None:

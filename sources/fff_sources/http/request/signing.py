@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from fff.errors import SourceError
 from fff.stats import AccessMeter
-from fff.structs import Struct, field
+from fff.structs import Struct, field, lazy_pattern
 from fff.web.gate.rate_limit_headers import moment
 from fff.web.types import Response
 
@@ -156,10 +156,10 @@ class OAuth1Signer(Struct, frozen=True):
         }
 
 
-_CHALLENGE = re.compile(
+_CHALLENGE = lazy_pattern(
     r'\bDigest\s+((?:[\w-]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,"]+)\s*(?:,\s*|$))+)', re.IGNORECASE
 )
-_PART = re.compile(r'([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PART = lazy_pattern(r'([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _HASHES = {"sha-256": "sha256", "sha-256-sess": "sha256", "md5": "md5", "md5-sess": "md5"}  # best first
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 from fff_sources.http.response.json import Raw, decode, encode
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""\.?(?:
         (?P<name>[^.\[\]'"*$]+)
       | (?P<all>\*)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from fff.errors import SourceError
 from fff.schema import ArrowType, spark_type
 from fff.stats import AccessMeter
-from fff.structs import Struct, field
+from fff.structs import Struct, field, lazy_pattern
 from fff.structs import field as struct_field
 from fff_sources.http.response import values
 from fff_sources.http.response.fast import (
@@ -51,7 +51,7 @@ OnBad = Literal["fail", "null", "skip"]
 
 _ABSENT = Raw(b"")  # told apart from null, which is a value
 _HELD = 2**53  # from which a double does not hold every whole number
-_BY_DOUBLE = re.compile(rb"[.eE]")  # in the text of a number that is no whole one to the reader of JSON
+_BY_DOUBLE = lazy_pattern(rb"[.eE]")  # in the text of a number that is no whole one to the reader of JSON
 NONE_OF_THEM = " has none of the table's columns"
 ERROR_ALONE = " has an error in their place beside the key"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import unquote_plus, urlsplit
 
 from fff.errors import SourceError
-from fff.structs import Struct, field
+from fff.structs import Struct, field, lazy_pattern
 from fff.web.addresses import full_url
 from fff.web.types import Request, Response
 from fff_sources.http.templates import text_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Fill: TypeAlias = Mapping[str, object]
 _PLACES = 1_000  # that are remembered; one that is no answer comes again soon
 #: Where a path ends that leads to no thing.
-_NO_THING = re.compile(r"(?:log|sign)[-_]?in|errors?|404|not[-_]?found", re.IGNORECASE)
+_NO_THING = lazy_pattern(r"(?:log|sign)[-_]?in|errors?|404|not[-_]?found", re.IGNORECASE)
 
 
 class LostKey(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from fff.structs import lazy_pattern
 from fff.web.types import Response, Verdict
 from fff_sources.http.paging.conventions import normal
 from fff_sources.http.paging.surroundings import around
@@ -22,7 +23,7 @@ from fff_sources.http.spec import spec
 
 # Words are written as those of `conventions` are.
 #: Where any of these is given, it is what went wrong.
-_FAULTS = re.compile(
+_FAULTS = lazy_pattern(
     r"(?:is|has)?(?:an?)?(?:err|errors?|unhandlederrors?|exceptions?|faults?|failure)"
     r"(?:message|messages|msg|msgs|descriptions?|desc|codes?|info|text|types?|details?|strings?|reason|no|num|number|count|report|occurred)?"
     r"|(?:service)?exceptionreport|failed"
@@ -31,47 +32,47 @@ _FAULTS = re.compile(
 _ABSENT, _PRESENT = frozenset({"notfound", "missing"}), frozenset({"found", "exists"})
 #: Flags of an answer that is one, where they are true.
 _SUCCESSES = frozenset({"success", "successful", "issuccess", "issuccessful", "succeeded", "ok", "isok"})
-_STATES = re.compile(
+_STATES = lazy_pattern(
     r"(?:response|result|return|request|query|api|execution|overall)?(?:status(?:text|message|code)?|states?|stat|result|outcome|code)"
 )
 _FAILED = frozenset({
     "error", "err", "fail", "failed", "failure", "exception", "timeout", "timed_out", "partial_failure",
 })  # fmt: skip
 #: States of an answer that is not all, written as words are.
-_PARTIAL = re.compile(
+_PARTIAL = lazy_pattern(
     r"(?:partial|partially|incomplete)(?:success|successful|succeeded|results?|completed?|content)?"
 )
 #: Under what answers give a code or a state of their own.
-_OWN = re.compile(
+_OWN = lazy_pattern(
     r"(?:response|result|return|request|query|api)?(?:status(?:code)?|state|stat|code)|cod|ret(?:code)?|rc|err(?:no|code)"
 )
-_TOKEN = re.compile(r"[\w.+-]{1,40}")  # no sentence
+_TOKEN = lazy_pattern(r"[\w.+-]{1,40}")  # no sentence
 #: Codes and states, and sentences beside them, of an answer behind the last one that is as it should be.
-_NO_MORE = re.compile(
+_NO_MORE = lazy_pattern(
     r"(?:no|zero|empty|end|last|done|complete|finish|ok|success|exhausted|nothing|null|eof).*|.*not?[_-]?(?:found|data|results?|records?|more|content)",
     re.IGNORECASE,
 )
-_NO_MORE_SAID = re.compile(
+_NO_MORE_SAID = lazy_pattern(
     r"\b(?:(?:no|zero|0) (?:\w+ ){0,2}(?:data|results?|records?|rows?|items?|entries|match(?:es)?|content|pages?)|no more|nothing|empty|not found"
     r"|no (?:\w+ ){1,4}(?:found|left|available|exists?)|none|(?:the|at) end|end (?:of|reached)|last page|(?:invalid|no such) page|out of (?:range|bounds)|beyond)\b",
     re.IGNORECASE,
 )
 #: States that mean as much beside no records; beside some they may be those of a thing that has the records.
-_REFUSED = re.compile(
+_REFUSED = lazy_pattern(
     r"fail|error|denied|over[ _-]\w*limit|limit[ _-]?(?:exceed|reach|hit)|rate[ _-]?limit|quota|throttl|time[ _-]?out|unavailable|invalid"
     r"|unauthori[sz]|forbidden|aborted|rejected|exception|not[ _-]?ok|bad[ _-]?request"
     r"|(?:token|session|login|auth|key|cursor)[ _-]?(?:is[ _-]|has[ _-])?expired|expired[ _-]?(?:token|session|login|auth|key|cursor)"
     r"|(?:un|not[ _-]?)authenticated|authenti\w+[ _-]?(?:is[ _-])?(?:required|needed)|(?:log|sign)[ _-]?in[ _-]?required|not[ _-]?(?:logged|signed)[ _-]?in",
     re.IGNORECASE,
 )
-_ALL_WELL = re.compile(r"\b(?:no|0|without)[ _-](?:error|fail|exception|rate|quota)", re.IGNORECASE)
+_ALL_WELL = lazy_pattern(r"\b(?:no|0|without)[ _-](?:error|fail|exception|rate|quota)", re.IGNORECASE)
 _CODES = frozenset({
     "status", "statuscode", "code", "cod", "httpstatus", "httpcode", "httpstatuscode", "responsecode",
     "resultcode",
 })  # fmt: skip
 _GOOD = frozenset({"0", "200", "204"})  # codes of answers that are as they should be
 #: Flags of an answer that is not all, where they are true.
-_PARTS = re.compile(
+_PARTS = lazy_pattern(
     r"(?:is|has)?(?:partial|incomplete)(?:results?|response|success|failures?|content|data|rows|list|errors?|answer)?|resultsincomplete"
     r"|timedout|terminatedearly|(?:results?|response|data|rows|output|answer|list)truncated|failedshards|shardfailures"
     r"|(?:max(?:imum)?)?(?:rows?|results?|records?|items?|size|pages?|query|time|rate)?limit(?:exceeded|reached|hit)"
@@ -95,7 +96,7 @@ _ISSUE, _SEVERE = "issue", frozenset({"error", "fatal"})
 _REMARKS = frozenset(
     {"message", "msg", "detail", "details", "note", "notice", "information", "reason", "warning"}
 )
-_REFUSAL = re.compile(
+_REFUSAL = lazy_pattern(
     r"\b(?:rate[ -]?limit(?:ed|s? (?:was |is |has been )?(?:reached|exceeded|hit))|too many requests|quota (?:\w+ ){0,3}(?:exceeded|reached|used up|exhausted)"
     r"|throttled|unauthori[sz]ed|not authori[sz]ed|forbidden|access denied|permission denied|internal (?:server )?error"
     r"|(?:temporarily|service|currently) unavailable|timed out|under maintenance|try again later|NOTOK"
@@ -110,7 +111,7 @@ _REFUSAL = re.compile(
 _NOTES = _REMARKS | {
     "warnings", "messages", "notes", "notices", "comment", "comments", "status", "statusmessage",
 }  # fmt: skip
-_SHORTENED = re.compile(
+_SHORTENED = lazy_pattern(
     r"(?<!not )(?<!not been )\b(?:truncated|limited to (?:the )?(?:first |top |maximum of )?\d[\d,]* (?:rows?|results?|records?|items?|entries|features|matches)(?! (?:per|a|each|for each|every)\b)"
     r"|(?:showing|returned|returning|displaying)?(?:\bonly )(?:the )?first \d[\d,]*|(?:partial|incomplete) (?:results?|response|answer)"
     r"|(?<!no )(?:more|additional|further) (?:results?|rows|records|items|data|matches) (?:are |is |were )?(?:available|exist|found)"

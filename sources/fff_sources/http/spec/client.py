@@ -1,14 +1,13 @@
 """What a spec may say of a host: credentials, limits, retries, timeouts."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from fff.web.addresses import SOCKS
 from fff_sources.http.spec.model import (
     BusyStatus,
     Field,
     HeaderName,
+    Later,
     Params,
     Path,
     Spec,
@@ -75,7 +74,7 @@ class OAuth2(Spec):
     default_token_expiration: float = 3600
 
     @model_validator(mode="after")
-    def _whole(self) -> OAuth2:
+    def _whole(self) -> Self:
         if not (self.refresh_token or self.authorization_url or self.device_authorization_url):
             raise ValueError(
                 "refresh_token, authorization_url or device_authorization_url says where tokens come from"
@@ -93,7 +92,7 @@ class LoginRequest(Spec):
     form: dict[str, Text] | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> LoginRequest:
+    def _whole(self) -> Self:
         if self.body is not None and self.form is not None:
             raise ValueError("a login sends a body as JSON or a form, not both")
         return self
@@ -111,7 +110,7 @@ class SessionLogin(Spec):
     expires_in: float = Field(default=3600, gt=0)
 
     @model_validator(mode="after")
-    def _whole(self) -> SessionLogin:
+    def _whole(self) -> Self:
         if (self.token_path is None) == (self.cookie is None):
             raise ValueError(
                 "token_path says where in the answer the token stands, or cookie which one it is: one of both"
@@ -168,7 +167,7 @@ class Digest(Spec):
     password: str
 
 
-Auth = Annotated[
+_Auth = Annotated[
     Bearer
     | HttpBasic
     | ApiKey
@@ -181,6 +180,7 @@ Auth = Annotated[
     | Digest,
     Field(discriminator="type"),
 ]
+Auth = Annotated[_Auth, Later(_Auth)]
 
 
 class WindowSpec(Spec):
@@ -205,7 +205,7 @@ class RateLimit(Spec):
     backoff_path: Path | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> RateLimit:
+    def _whole(self) -> Self:
         if (self.limit is None) != (self.per is None):
             raise ValueError("limit and per go together: so many requests in so many seconds")
         if self.bucket_size is not None and self.fill_rate is None:
@@ -246,7 +246,7 @@ class NetworkSpec(Spec):
     unix_socket: str | None = None
 
     @model_validator(mode="after")
-    def _whole(self) -> NetworkSpec:
+    def _whole(self) -> Self:
         proxy = self.proxy or "none"
         if proxy != "none" and not proxy.startswith(("http://", "https://", *SOCKS)):
             raise ValueError("proxy is http://HOST:PORT, socks5://HOST:PORT, or none")
@@ -267,9 +267,9 @@ class Client(Spec):
     params: Params = {}
     auth: Auth | None = None
     credentials: Annotated[list[Auth], Field(min_length=2)] = []
-    rate_limit: RateLimit = Field(default_factory=lambda: RateLimit.model_validate({}))
-    retry: Retry = Field(default_factory=lambda: Retry.model_validate({}))
-    timeout: Timeout = Field(default_factory=lambda: Timeout.model_validate({}))
+    rate_limit: RateLimit = Field(default_factory=RateLimit.model_construct)
+    retry: Retry = Field(default_factory=Retry.model_construct)
+    timeout: Timeout = Field(default_factory=Timeout.model_construct)
     cache: Cache | None = None
     allowed_hosts: list[str] = []
     private_network: bool = False
@@ -277,7 +277,7 @@ class Client(Spec):
     max_body_mb: float = Field(default=256, gt=0)
 
     @model_validator(mode="after")
-    def _one_proof(self) -> Client:
+    def _one_proof(self) -> Self:
         if self.auth is not None and self.credentials:
             raise ValueError("auth is one credential, credentials are several: one of the two will do")
         if len(set(map(repr, self.credentials))) < len(self.credentials):

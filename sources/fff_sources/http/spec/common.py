@@ -1,7 +1,5 @@
 """What the specs of adapters have in common."""
 
-from __future__ import annotations
-
 from fff_sources.http.spec.client import Client
 from fff_sources.http.spec.cost import RequestCost
 from fff_sources.http.spec.model import OnBadRecord, Spec

@@ -1,11 +1,9 @@
 """What requests cost, as a spec says it of a source, a table or a way to it, and as how many they count."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from fff.budget import Money
 from fff.errors import SpecError
@@ -25,7 +23,7 @@ class RequestCost(Spec):
     currency: str | None = Field(default=None, pattern="^[A-Za-z]{1,16}$")
 
     @model_validator(mode="after")
-    def _one_price(self) -> RequestCost:
+    def _one_price(self) -> Self:
         if self.per_request is not None and (self.per_unit is not None or self.units is not None):
             raise ValueError("per_request is the whole price: it does not go with per_unit or units")
         return self

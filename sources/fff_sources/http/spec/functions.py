@@ -14,7 +14,6 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
 from fff.catalog import LookupMethod, Page
 from fff.errors import SourceError, SpecError
-from fff.functions.declared import value_name
 from fff.schema import arrow_type, comparison_kind
 from fff.sql.syntax.spark_functions import name_problem
 from fff.structs import replace
@@ -38,6 +37,8 @@ def planned_functions(
 
 
 def _planned(source: str, name: str, declared: spec.FunctionSpec, max_in_flight: int) -> PlannedTable:
+    from fff.functions.declared import value_name  # noqa: PLC0415 - few sources have any
+
     value = value_name(declared.arguments)
     table = spec.TableSpec(
         description=declared.description,

@@ -3,10 +3,7 @@
 The only importer of pydantic.
 """
 
-from __future__ import annotations
-
 import codecs
-import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -16,12 +13,16 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
+    TypeAdapter,
     ValidationError,
     field_validator,
     model_validator,
 )
+from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_function
 
 from fff.schema import arrow_type
+from fff.structs import cached_property, lazy_pattern
 from fff_sources.document import PlainScalar
 from fff_sources.http.response.jsonpath import parse_path
 
@@ -37,6 +38,7 @@ __all__ = [
     "Encoding",
     "Field",
     "HeaderName",
+    "Later",
     "OnBadRecord",
     "PageSize",
     "Params",
@@ -58,13 +60,36 @@ __all__ = [
 
 #: What pydantic raises for a spec that does not fit the models.
 SpecInvalid = ValidationError
-_FILLED = re.compile(r"\{[^}]*\}")  # columns and secrets in a text
+_FILLED = lazy_pattern(r"\{[^}]*\}")  # columns and secrets in a text
 
 
 class Spec(BaseModel):
     """Base of all parts: unknown keys are errors, nothing changes after reading; made whole when one is first read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Later:
+    """Has a part with many kinds, which many a spec leaves out, be made whole when one first has it."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+
+    @cached_property
+    def _whole(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self._kind)
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
+        return no_info_plain_validator_function(self._validated)
+
+    def _validated(self, value: object) -> Any:
+        # What is wrong inside of it keeps its place: pydantic adds findings of its own to those around them.
+        return self._whole.validate_python(value)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return handler(self._whole.core_schema)
 
 
 def _checked_path(text: object) -> object:

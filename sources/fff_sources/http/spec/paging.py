@@ -1,13 +1,12 @@
 """What a spec may say of how pages follow one another."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from fff_sources.http.response.jsonpath import parse_path
 from fff_sources.http.spec.model import (
     AliasChoices,
     Field,
+    Later,
     Params,
     Path,
     Place,
@@ -38,7 +37,7 @@ class Flagged(Paginated):
     end_path: Path | None = None
 
     @model_validator(mode="after")
-    def _one_flag(self) -> Flagged:
+    def _one_flag(self) -> Self:
         if self.has_more_path is not None and self.end_path is not None:
             raise ValueError("has_more_path and end_path say the same: one will do")
         return self
@@ -102,7 +101,7 @@ class Keyset(Paginated):
     total_path: Path | None = None
 
     @model_validator(mode="after")
-    def _some_cursor(self) -> Keyset:
+    def _some_cursor(self) -> Self:
         if self.cursor_path is None and not self.cursors:
             raise ValueError("needs cursor_path (an object of cursor values) or cursors (parameter: path)")
         return self
@@ -134,10 +133,11 @@ class Auto(Paginated):
     type: Literal["auto"]
 
 
-PaginatorSpec = Annotated[
+_Paginator = Annotated[
     SinglePage | PageNumber | Offset | Cursor | Keyset | JsonLink | HeaderLink | Auto,
     Field(discriminator="type"),
 ]
+PaginatorSpec = Annotated[_Paginator, Later(_Paginator)]
 
 
 def body_places(paginator: PaginatorSpec) -> dict[str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fff.errors import SecretError, SpecError
-from fff.structs import Struct
+from fff.structs import Struct, lazy_pattern
 from fff.web.redaction import tells_who_asks
 from fff.web.secrets import SECRET_PARAMS, Secrets
 from fff.web.types import HostPolicy, NetworkRoute, Window
@@ -21,7 +21,7 @@ from fff_sources.http.spec.model import is_http
 from fff_sources.http.templates import names
 
 #: What is written for a reference to a secret elsewhere (shells, workflows, templates), or nearly so here.
-_MISSPELT = re.compile(
+_MISSPELT = lazy_pattern(
     r"""\$\{(?!(?:env|file|keyring):)\{?\s*(?P<inside>[A-Za-z_][\w.:?/\ -]*?)\s*\}+"""
     r"""|^(?:[A-Za-z]+\ )?(?:
         \$(?:env:)?(?P<shell>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)
@@ -31,7 +31,7 @@ _MISSPELT = re.compile(
     )$""",
     re.VERBOSE,
 )
-_NAME = re.compile(r"([A-Za-z_]\w*)(?:[:?].*)?")  # in shells with what stands in for it
+_NAME = lazy_pattern(r"([A-Za-z_]\w*)(?:[:?].*)?")  # in shells with what stands in for it
 _ALWAYS_SENT = frozenset({"base_url", "headers", "params"})
 _ITSELF = "; a secret that reads so itself goes there, too"
 

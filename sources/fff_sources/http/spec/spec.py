@@ -3,10 +3,8 @@
 The models say what a spec may hold; `check` reads one into them. Here are endpoints, tables and functions.
 """
 
-from __future__ import annotations
-
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fff.schema import arrow_type
 from fff_sources.http.response.jsonpath import parse_path
@@ -134,7 +132,7 @@ class Packed(Spec):
         return {"steps": steps} if isinstance(steps, list) else value
 
     @model_validator(mode="after")
-    def _json_is_the_end(self) -> Packed:
+    def _json_is_the_end(self) -> Self:
         inner = self.steps[1:] if self.path == "$" else self.steps[:-1]
         if "json" in inner:
             where = "first, of a whole answer" if self.path == "$" else "last"
@@ -172,7 +170,7 @@ class Sort(Spec):
         return value
 
     @model_validator(mode="after")
-    def _names_the_column(self) -> Sort:
+    def _names_the_column(self) -> Self:
         for text in (self.ascending, self.descending):
             if text is not None and names(text) != (set() if self.direction_param else {"column"}):
                 raise ValueError(
@@ -210,7 +208,7 @@ class JobSpec(Spec):
     fetch: UrlPath
 
     @model_validator(mode="after")
-    def _names_what_is_known(self) -> JobSpec:
+    def _names_what_is_known(self) -> Self:
         for text, known in ((self.poll.path, {*self.submit}), (self.fetch, {*self.submit, *self.poll.take})):
             if unknown := names(text) - known:
                 raise ValueError(
@@ -229,7 +227,7 @@ class Endpoint(Spec):
     body: Value = Field(default=None, alias="json")
     body_paths: dict[str, Place] = {}
     data_selector: Path = "$"
-    paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto(type="auto")
+    paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto.model_construct(type="auto")
     format: Literal["json", "ndjson", "csv", "xml", "html_table", "parquet"] = "json"
     delimiter: str = Field(default=",", min_length=1, max_length=1)
     comment: Delimiter | None = None
@@ -253,7 +251,7 @@ class Endpoint(Spec):
         return self.layout == "rows" and self.explode is None
 
     @model_validator(mode="after")
-    def _of_its_format(self) -> Endpoint:
+    def _of_its_format(self) -> Self:
         if self.layout != "rows" and self.format != "json":
             raise ValueError(f"layout: {self.layout} is of JSON answers")
         if self.explode is not None and self.format not in ("json", "xml"):
@@ -311,7 +309,7 @@ class Batch(Spec):
         return self.each is not None or self.answers == "by_position"
 
     @model_validator(mode="after")
-    def _lists_have_no_separator(self) -> Batch:
+    def _lists_have_no_separator(self) -> Self:
         if self.is_list and self.separator is not None:
             raise ValueError("a list has no separator: leave it out")
         return self
@@ -327,7 +325,7 @@ class LookupSpec(Spec):
     cost: RequestCost | None = None
 
     @model_validator(mode="after")
-    def _lists_have_one_key(self) -> LookupSpec:
+    def _lists_have_one_key(self) -> Self:
         if self.batch is not None and self.batch.is_list and len(self.keys) > 1:
             raise ValueError("a list of keys in a body takes one key column")
         return self
@@ -441,7 +439,7 @@ class Account(Spec):
     rate_limit: RateLimit | None = None
 
     @model_validator(mode="after")
-    def _login_is_its_own(self) -> Account:
+    def _login_is_its_own(self) -> Self:
         if isinstance(self.auth, OAuth2) and self.auth.account is not None:
             raise ValueError("the login of an account is called like the account: leave auth.account out")
         return self
@@ -494,7 +492,7 @@ class RestSpec(Spec):
         return tables
 
     @model_validator(mode="after")
-    def _something(self) -> RestSpec:
+    def _something(self) -> Self:
         if not self.tables and not self.functions:
             raise ValueError("must have tables or functions")
         return self

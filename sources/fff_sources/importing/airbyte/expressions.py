@@ -7,21 +7,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.importing.fidelity import shown
 
 _LONGEST = 2_000  # characters of a text with a template in it
-_EXPRESSION = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-_ROOT = re.compile(r"\s*([A-Za-z_]\w*)")
-_STEP = re.compile(
+_EXPRESSION = lazy_pattern(r"\{\{(.*?)\}\}", re.DOTALL)
+_ROOT = lazy_pattern(r"\s*([A-Za-z_]\w*)")
+_STEP = lazy_pattern(
     r"""\.get\(\s*(?:'(?P<got>[^'\\]*)'|"(?P<got2>[^"\\]*)")\s*(?:,\s*(?P<default>\{\s*\}|\[\s*\]|'[^'\\]*'|"[^"\\]*"|[A-Za-z]+|-?\d+)\s*)?\)
       | \.(?P<name>[A-Za-z_]\w*)(?!\s*\()
       | \[\s*(?:'(?P<key>[^'\\]*)'|"(?P<key2>[^"\\]*)"|(?P<index>-?\d+))\s*\]""",
     re.VERBOSE,
 )
-_LITERAL = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)"|(-?\d+(?:\.\d+)?))\s*""")
-_OR = re.compile(r"""(.+?)\s+or\s+('[^'\\]*'|"[^"\\]*"|-?\d+)\s*""", re.DOTALL)
-_JOINED = re.compile(r"""\s*['"]([^'"\\]{0,3})['"]\.join\((.+)\)\s*""", re.DOTALL)
-_FILTER = re.compile(r"(.+?)\s*\|\s*(string|int|trim|urlencode)\s*", re.DOTALL)
+_LITERAL = lazy_pattern(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)"|(-?\d+(?:\.\d+)?))\s*""")
+_OR = lazy_pattern(r"""(.+?)\s+or\s+('[^'\\]*'|"[^"\\]*"|-?\d+)\s*""", re.DOTALL)
+_JOINED = lazy_pattern(r"""\s*['"]([^'"\\]{0,3})['"]\.join\((.+)\)\s*""", re.DOTALL)
+_FILTER = lazy_pattern(r"(.+?)\s*\|\s*(string|int|trim|urlencode)\s*", re.DOTALL)
 
 
 class UntranslatableError(Exception):

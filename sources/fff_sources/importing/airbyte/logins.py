@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.sampling.address import is_secret
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.importing.airbyte.expressions import UntranslatableError
@@ -13,7 +13,7 @@ from fff_sources.importing.airbyte.manifest import ManifestPart
 
 #: What stands in the place of a password where an API wants none.
 _NO_PASSWORDS = frozenset({"", "x", "X", "api", "api_key", "apikey", "api_token", "anystring", "none", "password"})  # fmt: skip
-_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+_DURATION = lazy_pattern(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _KEEP = ("client_id", "client_secret", "refresh_token", "grant_type", "token_refresh_endpoint")
 
 Write = Callable[..., str]  # a text of the manifest as the spec has it; Raises UntranslatableError

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.document import dotted
 
 _FOLLOWED = 32  # references one after the other
-_REFERENCE = re.compile(r"#/[^\n]+|\*ref\(([\w.\[\]-]+)\)")
+_REFERENCE = lazy_pattern(r"#/[^\n]+|\*ref\(([\w.\[\]-]+)\)")
 #: Keys that say nothing of what is asked for or how an answer is read.
 _WORDLESS = frozenset(
     {"type", "$parameters", "$options", "$ref", "name", "metadata", "description", "title", "class_name"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.sampling.shape import step
 from fff_sources.importing.airbyte.expressions import (
     TemplateReference,
@@ -16,14 +17,14 @@ from fff_sources.importing.airbyte.expressions import (
 from fff_sources.importing.airbyte.manifest import ManifestPart
 from fff_sources.importing.fidelity import shown
 
-_ABSENT = re.compile(
+_ABSENT = lazy_pattern(
     r"(?P<a>.+?)\s*(?:is\s+(?:none|not\s+defined|undefined)|==\s*(?:''|\"\"|None|none|\[\]|\{\}|\(\)))\s*"
 )
-_FALSE = re.compile(r"(?P<a>.+?)\s*(?:is\s+(?:false|False)|==\s*(?:False|false))\s*")
-_TRUE = re.compile(r"(?P<a>.+?)\s*(?:is\s+(?:true|True)|==\s*(?:True|true))\s*")
-_NOT_IN = re.compile(r"(?P<key>'[^']*'|\"[^\"]*\")\s+not\s+in\s+(?P<a>.+)")
-_NEXT = re.compile(r"(?P<a>.+?)(?:\s*\|\s*int)?\s*\+\s*1\s*")
-_FLAG = re.compile(r"has|more|next_?page$|incomplete", re.IGNORECASE)
+_FALSE = lazy_pattern(r"(?P<a>.+?)\s*(?:is\s+(?:false|False)|==\s*(?:False|false))\s*")
+_TRUE = lazy_pattern(r"(?P<a>.+?)\s*(?:is\s+(?:true|True)|==\s*(?:True|true))\s*")
+_NOT_IN = lazy_pattern(r"(?P<key>'[^']*'|\"[^\"]*\")\s+not\s+in\s+(?P<a>.+)")
+_NEXT = lazy_pattern(r"(?P<a>.+?)(?:\s*\|\s*int)?\s*\+\s*1\s*")
+_FLAG = lazy_pattern(r"has|more|next_?page$|incomplete", re.IGNORECASE)
 _LINKS = ("link", "Link", "LINK")
 
 Tell = Callable[..., None]  # field, outcome, note, incomplete

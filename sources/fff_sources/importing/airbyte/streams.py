@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
+from fff.structs import lazy_pattern
 from fff_sources.authoring.draft import ColumnDraft, TableDraft, identifier, unique
 from fff_sources.authoring.openapi.schema import Resolver, columns_of_schema
 from fff_sources.authoring.sampling.address import is_secret
@@ -33,7 +34,7 @@ _FORMATS = {
 }
 _MOST_COLUMNS = 2_000
 #: What templates say of times names one of these.
-_TIMES = re.compile(r"stream_interval|stream_state|now_utc|today_utc|stream_slice\[['\"]start")
+_TIMES = lazy_pattern(r"stream_interval|stream_state|now_utc|today_utc|stream_slice\[['\"]start")
 
 
 class Wording:

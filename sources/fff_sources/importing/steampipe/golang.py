@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_TOKEN = re.compile(
+from fff.structs import lazy_pattern
+
+_TOKEN = lazy_pattern(
     r"""//[^\n]* | /\*(?s:.*?)(?:\*/|\Z) | \s+
     | (?P<text>`[^`]*`? | "(?:\\.|[^"\\\n])*"?)
     | '(?:\\.|[^'\\\n])*'? | (?P<name>[^\W\d]\w*) | \d[\w.]* | \.\.\. | := | .""",

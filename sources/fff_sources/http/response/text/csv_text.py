@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from fff.structs import lazy_pattern
 from fff_sources.http.response.text.csv_quotes import FaultyRow, faulty_rows
 from fff_sources.http.response.text.others import in_place_of_lines
 
@@ -36,10 +37,10 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_LINE_END = re.compile(rb"[\r\n]")
-_ROW = re.compile(r"Row #(\d+)")  # in what the reader says of a row
+_LINE_END = lazy_pattern(rb"[\r\n]")
+_ROW = lazy_pattern(r"Row #(\d+)")  # in what the reader says of a row
 #: The row of USGS RDB that tells the width and type of every column.
-_TYPES = re.compile(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE)
+_TYPES = lazy_pattern(rb"[0-9]+[sdn](?:\t[0-9]+[sdn])+\r?(?:\n|\Z)", re.IGNORECASE)
 
 
 def header_of(text: bytes, delimiter: str) -> list[str]:

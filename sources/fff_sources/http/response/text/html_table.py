@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import html.parser
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from fff.schema import distinct_names
+from fff.structs import lazy_pattern
 from fff_sources.http.shaping import MalformedMarkupError
 
 _MOST_ACROSS, _MOST_DOWN = 1000, 65534  # columns and rows that a cell may span, as browsers have it
 #: Bytes that cells may take in the further places that they span: a few bytes of HTML can span 65 million.
 _SPANNED = 2**27
 _PLACE = 64  # bytes that a place takes, beside its text
-_DIGITS = re.compile(r"\s*\+?(\d{1,9})")
+_DIGITS = lazy_pattern(r"\s*\+?(\d{1,9})")
 _UNSHOWN = frozenset({"script", "style", "template"})
 #: Elements around or at which a text goes on in another line.
 _BREAKS = frozenset(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from fff.structs import lazy_pattern
 from fff.web.types import Response
 from fff_sources.http.response.json import encode
 from fff_sources.http.response.text.csv_text import charset_of, marked_encoding, uncommented
@@ -18,12 +18,12 @@ _NULL = 200  # bytes in which null may stand
 _BY_DEFAULT = frozenset({"iso8859-1", "cp1252", "iso8859-15"})
 #: What a document says of its own encoding, near its beginning.
 _OWN = {
-    "xml": re.compile(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)"""),
-    "html_table": re.compile(rb"""(?is).{0,4096}?<meta[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w.:-]+)"""),
+    "xml": lazy_pattern(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)"""),
+    "html_table": lazy_pattern(rb"""(?is).{0,4096}?<meta[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w.:-]+)"""),
 }
 #: Whoever names ISO 8859-1 and has characters that it has not means Windows-1252, as browsers take it.
 _MEANT = {code: text for code in range(0x80, 0xA0) if (text := bytes([code]).decode("cp1252", "ignore"))}
-_CONTROLS = re.compile("[\x80-\x9f]")
+_CONTROLS = lazy_pattern("[\x80-\x9f]")
 
 
 def text_of(answer: Response, form: str, encoding: str | None, comment: str | None) -> bytes:

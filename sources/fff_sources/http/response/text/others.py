@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 
+from fff.structs import lazy_pattern
 from fff_sources.http.response.json import MalformedJSON, decode
 
-_HTML = re.compile(
+_HTML = lazy_pattern(
     rb"\s*(?:(?:<!--.*?-->|<\?xml[^>]*>)\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
-_JSON = re.compile(rb'\s*(?:\{\s*(?:"[^"\n]*"\s*:|\}|\Z|\n)|\[\s*(?:\{\s*["}]|\]|\Z|\n))')
+_JSON = lazy_pattern(rb'\s*(?:\{\s*(?:"[^"\n]*"\s*:|\}|\Z|\n)|\[\s*(?:\{\s*["}]|\]|\Z|\n))')
 _LOOKED_AT = 2**16  # bytes
 
 
