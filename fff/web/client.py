@@ -301,7 +301,7 @@ class WebClient:
         meter.charge(req.source, req.table)
         try:
             permit = await limiter.acquire(meter, req.units)
-            while (left := self._postponed.left(req, self.clock.now())) > 0:  # told while this waited
+            while self._postponed and (left := self._postponed.left(req, self.clock.now())) > 0:  # told since
                 limiter.unspent(permit)
                 await self._wait_alone(left, meter)
                 permit = await limiter.acquire(meter, req.units)
@@ -408,6 +408,9 @@ class WebClient:
         meter.left, meter.each_s = limiter.left()
         if policy.wait_in_body is not None and not response.renewed:
             limiter.pause(policy.wait_in_body(response.body) or 0.0)
+        if status == 200 and response.verdict is None and status not in policy.extra_statuses:
+            limiter.admitted(permit)  # what follows is about all others
+            return
         action = None if response.verdict is None else response.verdict.action
         wait = retry_after(response.headers, wall)
         full_in = quota_wait(quotas_left)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
 from fff.access.disk.folder import name_file
-from fff.access.key_index import KeyNumbers, rows_having
+from fff.access.key_index import KeyNumbers, all_have, rows_having
 from fff.catalog import Key, Keys
 from fff.quals import Qual, Quals, text_of
+from fff.structs import Struct
 
 #: Rows that are written together.
 _TOGETHER = 10_000
@@ -26,9 +27,9 @@ def key_bytes(key: Key) -> bytes | None:
 
     Equal keys may have several texts, which costs a request and nothing else.
     """
-    if not all(type(value) in _EXACT for value in key):
+    if not all([type(value) in _EXACT for value in key]):
         return None
-    return "\x1f".join(f"{type(value).__name__}:{value!r}" for value in key).encode()
+    return "\x1f".join([f"{type(value).__name__}:{value!r}" for value in key]).encode()
 
 
 def key_part(key: Key, names: Sequence[str], some: Sequence[str]) -> Key:
@@ -85,7 +86,8 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 def packed(rows: pa.RecordBatch) -> bytes | None:
     """Rows without their schema; None where there are none."""
-    return rows.serialize().to_pybytes() if len(rows) else None
+    # A copy: of a part of other rows some of what is beside it would be written as well.
+    return pa.concat_batches([rows]).serialize().to_pybytes() if len(rows) else None
 
 
 def unpacked(body: bytes | None, schema: pa.Schema) -> pa.RecordBatch:
@@ -104,6 +106,24 @@ def by_key(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> list[pa.
     wanted = numbers.number_keys(keys)
     had = numbers.number(arrays)
     return [rows.filter(pa.array(had == number)) for number in wanted]
+
+
+class Brought(Struct, frozen=True):
+    """The rows that a source has answered for some keys, and when it was asked."""
+
+    keys: Keys
+    rows: pa.RecordBatch
+    fetched: float
+
+
+def each_key(answers: Sequence[Brought], columns: Sequence[str]) -> Iterator[tuple[Key, Brought]]:
+    """Every key of some answers, and what was answered for it alone."""
+    alone = [one for one in answers if len(one.keys) == 1]
+    right = all_have([one.rows for one in alone], columns, [one.keys[0] for one in alone]) if alone else []
+    known = {id(one) for one, is_right in zip(alone, right, strict=True) if is_right}
+    for one in answers:
+        own = [one.rows] if id(one) in known else by_key(one.rows, columns, one.keys)
+        yield from zip(one.keys, [Brought((), rows, one.fetched) for rows in own], strict=True)
 
 
 class ScanFile:

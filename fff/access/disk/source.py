@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
 from functools import cache, partial
@@ -12,11 +13,19 @@ from typing import cast
 import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
-from fff.access.disk.codec import by_key, key_bytes, key_part, packed, quals_bytes, unpacked
+from fff.access.disk.codec import (
+    Brought,
+    each_key,
+    key_bytes,
+    key_part,
+    packed,
+    quals_bytes,
+    unpacked,
+)
 from fff.access.disk.discretion import Discretion
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
-from fff.access.disk.store import RowStore
+from fff.access.disk.store import Place, RowStore
 from fff.access.disk.together import Together
 from fff.access.key_index import Covering, rows_having
 from fff.access.remainder import Patches, patches, put_together
@@ -83,6 +92,7 @@ class CachedSource:
         self._covering = Covering(self._whole_scan)
         self._named: dict[tuple[str, ...], tuple[bytes, ...]] = {}  # shapes by key columns
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
+        self._waiting: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Brought]] = defaultdict(list)
         self._keysets_now = cache(lambda names: OnceATurn(partial(self._keysets, names)))
 
     def _shapes(self, keys: tuple[str, ...] = ()) -> tuple[bytes, ...]:
@@ -462,19 +472,38 @@ class CachedSource:
         """Keep what came for keys, if it is whole."""
         fetched, before = began
         schema, brought = self._schema(columns), [page.rows for page in pages]
-        whole = _doubtful(meter) == before and all(page.truncated is None for page in pages)
-        if not whole or any(not rows.schema.equals(schema) for rows in brought):
+        whole = _doubtful(meter) == before and all([page.truncated is None for page in pages])
+        if not whole or not all([rows.schema.equals(schema) for rows in brought]):
             return  # or of a source that does not keep to what it declares
-        rows = pa.concat_batches(brought or [unpacked(None, schema)])  # a copy, of nothing beside it
-        order = tuple(sorted(names))
-        answers, tells = [], self._discretion.in_numbers(rows)
-        for key, own in zip(keys, by_key(rows, names, keys), strict=True):
-            text, body = key_bytes(key_part(key, names, order)), packed(own)
-            if text is None or self._discretion.in_text(b"\0".join([text, body or b""])):
-                continue
-            if not tells or not self._discretion.in_numbers(own):
-                answers.append(KeptAnswer(text, body, b"", len(own), fetched))
-        self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
+        rows = brought[0] if len(brought) == 1 else pa.concat_batches(brought or [unpacked(None, schema)])
+        self._waiting[names, columns].append(Brought(keys, rows, fetched))
+        self._store.keep_later(len(keys), self._packed)
+
+    def _packed(self) -> list[tuple[Place, list[KeptAnswer]]]:
+        """What is to be kept since the last time."""
+        waiting, self._waiting = self._waiting, defaultdict(list)
+        places = ((self._shapes(names)[0], self._place, tuple(sorted(names)), some) for names, some in waiting)
+        return [
+            (place, self._answers_of(names, brought))
+            for place, ((names, _), brought) in zip(places, waiting.items(), strict=True)
+        ]
+
+    def _answers_of(self, names: tuple[str, ...], brought: Sequence[Brought]) -> list[KeptAnswer]:
+        """Answers by key, but for those in which a secret stands: all are looked at together first."""
+        order, each = tuple(sorted(names)), list(each_key(brought, names))
+        answers = []
+        for key, own in each:
+            if (text := key_bytes(key_part(key, names, order))) is not None:
+                answers.append((KeptAnswer(text, packed(own.rows), b"", len(own.rows), own.fetched), own.rows))
+        texts = [b"\0".join([one.key, one.body or b""]) for one, _ in answers]
+        tells = bool(answers) and self._discretion.in_numbers(pa.concat_batches([rows for _, rows in answers]))
+        if not tells and not self._discretion.in_text(b"\0".join(texts)):
+            return [one for one, _ in answers]
+        return [
+            one
+            for (one, rows), text in zip(answers, texts, strict=True)
+            if not self._discretion.in_text(text) and not self._discretion.in_numbers(rows)
+        ]
 
     async def close(self) -> None:
         """Nothing of its own to release."""

@@ -7,9 +7,10 @@ import hashlib
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from fff.quals import Quals
 from fff.structs import replace
 
 T = TypeVar("T")
-_Place = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]
+Place: TypeAlias = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]
 
 _MAC_BYTES = 16
 #: Answers, seconds, and bytes of replies after which what is new is written.
@@ -78,7 +79,8 @@ class RowStore:
         self._off = limit <= 0
         self._tidy = False
         self._not_before = float("-inf")
-        self._new: dict[_Place, list[KeptAnswer]] = defaultdict(list)
+        self._new: dict[Place, list[KeptAnswer]] = defaultdict(list)
+        self._packs: dict[Callable[[], Iterable[tuple[Place, list[KeptAnswer]]]], None] = {}
         self._count = 0
         self._since = 0.0
         self._replies: dict[bytes, tuple[tuple[str, str], Reply]] = {}
@@ -240,14 +242,21 @@ class RowStore:
         answers: list[KeptAnswer],
     ) -> None:
         """Keep answers in full to lookups by some key columns. They are written soon."""
+        self._new[shape, table, keys, columns] += answers
+        self._more(len(answers))
+
+    def keep_later(self, count: int, pack: Callable[[], Iterable[tuple[Place, list[KeptAnswer]]]]) -> None:
+        """The same of so many answers, which `pack` gives as they are written: with others, as that costs less."""
+        self._packs[pack] = None
+        self._more(count)
+
+    def _more(self, count: int) -> None:
+        """So many more answers are to be written."""
         now = self.now()
         if not self._count:
             self._since = now
-        self._new[shape, table, keys, columns] += answers
-        self._count += len(answers)
-        batch = (
-            self._at_once and len(answers) > 1
-        )  # what one request has answered of one key, the journal has
+        self._count += count
+        batch = self._at_once and count > 1  # what one request has answered of one key, the journal has
         if batch or self._count >= _TOGETHER or now - self._since >= _SOON_S:
             self.flush()
 
@@ -265,11 +274,14 @@ class RowStore:
     def flush(self) -> None:
         """Write what is new."""
         noted = self._scans_used or self._answers_used or self._damaged or self._renewed
-        if not (self._new or self._replies or noted):
+        if not (self._new or self._packs or self._replies or noted):
             return
+        packs, self._packs = self._packs, {}
+        for place, answers in chain.from_iterable(pack() for pack in packs):
+            self._new[place] += answers
         new, self._new, self._count = self._new, defaultdict(list), 0
         scans, self._scans_used = self._scans_used, set()
-        answers, self._answers_used = self._answers_used, set()
+        useful, self._answers_used = self._answers_used, set()
         damaged, self._damaged = self._damaged, set()
         replies, self._replies, self._replies_bytes = self._replies, {}, 0
         renewed, self._renewed = self._renewed, set()
@@ -281,7 +293,7 @@ class RowStore:
                     index.add_answers(shape, table, keys, columns, signed)
                 index.add_replies(((table, self._sealed(one)) for table, one in replies.values()), self.now())
                 index.renew(renewed, self.now())
-                index.touch(scans, answers, self.now())
+                index.touch(scans, useful, self.now())
                 index.drop_answers(damaged)
             self._shrink(index)
 

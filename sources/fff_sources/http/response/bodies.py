@@ -184,8 +184,11 @@ class BodyDecoder:
         """As `blocks`, all records of a small answer, as most lookups have it; None of any other."""
         if not (self._is_plain and self._asked is None and 0 < len(opened.text) < _SMALL):
             return None
+        rows, count = opened.rows, 0 if opened.rows is None else opened.rows.num_rows
+        missed = missed and self._decoder.may_miss(meter)
+        if rows is not None and not missed:
+            return DecodedBlock(rows, count)
         with self.explained(answer, origin):
-            rows, count = opened.rows, 0 if opened.rows is None else opened.rows.num_rows
             if rows is None:
                 records = self._records(opened)
                 rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)

@@ -204,6 +204,10 @@ class RecordDecoder:
             start += len(rows)
         return slices
 
+    def may_miss(self, meter: AccessMeter) -> bool:
+        """Whether there are columns that no record has had anything for so far."""
+        return not self._declared <= meter.met
+
     def note_missed(
         self,
         records: Callable[[], Raw | bytes],
@@ -216,9 +220,7 @@ class RecordDecoder:
 
         Not of those that the answer names beside its records, as SPARQL's do: they may be left out of all.
         """
-        for plan, column in (
-            zip(self.columns, rows.columns, strict=True) if self._declared - meter.met else ()
-        ):
+        for plan, column in zip(self.columns, rows.columns, strict=True) if self.may_miss(meter) else ():
             if (name := plan.field.name) in meter.met or name in self.filled:
                 continue
             if (
