@@ -79,7 +79,7 @@ def all_have(batches: Sequence[pa.RecordBatch], columns: Sequence[str], keys: Ke
         return [False] * len(batches)
     had = zip(*map(pa.Array.to_pylist, arrays), strict=True)
     return [
-        None not in key and all([row == key for row in islice(had, len(batch))])
+        [row == key for row in islice(had, len(batch))].count(True) == len(batch) and None not in key
         for batch, key in zip(batches, keys, strict=True)
     ]
 

@@ -184,8 +184,10 @@ class RowStore:
         since, now = self._fresh(ttl)
         answers: dict[bytes, KeptAnswer] = {}
         none: list[KeptAnswer] = []
-        for one in self._try(lambda index: index.answers(keyset.number, keys, since, now), none):
-            if self._signed(shape, keyset.keys, keyset.columns, one).mac != one.mac:
+        kept = self._try(lambda index: index.answers(keyset.number, keys, since, now), none)
+        signed = self._signed(shape, keyset.keys, keyset.columns, kept) if kept else ()
+        for one, intact in zip(kept, signed, strict=True):
+            if intact.mac != one.mac:
                 self._damaged.add(one.number)
                 continue
             answers[one.key] = one
@@ -289,8 +291,7 @@ class RowStore:
         def act(index: DiskIndex) -> None:
             with index.writing():
                 for (shape, table, keys, columns), some in new.items():
-                    signed = (self._signed(shape, keys, columns, one) for one in some)
-                    index.add_answers(shape, table, keys, columns, signed)
+                    index.add_answers(shape, table, keys, columns, self._signed(shape, keys, columns, some))
                 index.add_replies(((table, self._sealed(one)) for table, one in replies.values()), self.now())
                 index.renew(renewed, self.now())
                 index.touch(scans, useful, self.now())
@@ -403,11 +404,13 @@ class RowStore:
     # ---------------------------------------------------------------------------------------------- integrity
 
     def _signed(
-        self, shape: bytes, keys: tuple[str, ...], columns: tuple[str, ...], one: KeptAnswer
-    ) -> KeptAnswer:
-        parts = (b"answer", shape, _texts(keys), _texts(columns), one.key, str(one.fetched).encode())
-        body = (b"0",) if one.body is None else (b"1", one.body)
-        return replace(one, mac=self._mac(*parts, *body))
+        self, shape: bytes, keys: tuple[str, ...], columns: tuple[str, ...], answers: Sequence[KeptAnswer]
+    ) -> Iterator[KeptAnswer]:
+        begun = self._digest(b"answer", shape, _texts(keys), _texts(columns))
+        for one in answers:
+            body = (b"0",) if one.body is None else (b"1", one.body)
+            mac = _digested(begun.copy(), one.key, str(one.fetched).encode(), *body).digest()
+            yield replace(one, mac=mac)
 
     def _sealed(self, one: Reply) -> Reply:
         parts = (one.request, one.etag.encode(), one.modified.encode(), one.headers.encode(), one.body)
@@ -415,11 +418,11 @@ class RowStore:
 
     def _mac(self, *parts: bytes | pa.Buffer) -> bytes:
         """Tells damage, whatever part it hits; the parts cannot run into each other."""
-        digest = hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, salt=VERSION.to_bytes(2, "big"))
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "big"))
-            digest.update(part)
-        return digest.digest()
+        return self._digest(*parts).digest()
+
+    def _digest(self, *parts: bytes | pa.Buffer) -> hashlib.blake2b:
+        begun = hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, salt=VERSION.to_bytes(2, "big"))
+        return _digested(begun, *parts)
 
     # ----------------------------------------------------------------------------------------------- troubles
 
@@ -473,6 +476,13 @@ class RowStore:
 
 
 _NAME = "index.sqlite"
+
+
+def _digested(digest: hashlib.blake2b, *parts: bytes | pa.Buffer) -> hashlib.blake2b:
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest
 
 
 def _texts(names: Sequence[str]) -> bytes:
