@@ -14,7 +14,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -56,7 +56,7 @@ NONE_OF_THEM = " has none of the table's columns"
 ERROR_ALONE = " has an error in their place beside the key"
 
 
-class Origin(NamedTuple):
+class Origin(Struct, frozen=True):
     """Whose records these are, for error messages."""
 
     source: str
