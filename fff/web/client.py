@@ -413,13 +413,12 @@ class WebClient:
             return
         action = None if response.verdict is None else response.verdict.action
         wait = retry_after(response.headers, wall)
-        full_in = quota_wait(quotas_left)
         used_up = status == _FORBIDDEN and wait is None and may_explain_refusal(quotas_left)
         throttled = is_throttle(status, response.headers, policy, used_up=used_up and not req.forbidden)
         hint = _SPENT if used_up and status not in policy.extra_statuses else _HINTS.get(status)
         if (throttled and status not in req.accept) or action == "slow_down":
             meter.throttled += 1
-            named = wait or full_in  # a wait of 0, which may be rounded down, names none
+            named = wait or quota_wait(quotas_left)  # a wait of 0, which may be rounded down, names none
             wait = named or policy.base_delay + backoff(1, policy, self._rng)
             failure = self._failure(
                 response,

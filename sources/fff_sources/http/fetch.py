@@ -245,7 +245,9 @@ class Reading(Struct, dict=True):
         """The pages of an answer that were not handed on before, and what is to be asked next: one after another, or all."""
         pages, answer = self._read(response, paginator, arriving, opened, confirms=ask.confirms)
         again, instead = counted.comes_again(ask, answer, self._records_of)
-        if again or (ask.confirms and self._came_before(ask, answer, pages)):
+        known = consistency.marks(pages, self.key) if ask.confirms and not again else []
+        here, doubts = self._records_of(answer), ask.doubts
+        if again or (ask.confirms and self._repeats.came_before(here, known, doubts=doubts)):
             self._records -= answer.records  # sources that have no such page may give the last one again
             self._came = self._came.plus(Counts(*(-count for count in answer.counts)))
             self._moved.forget(pages)
@@ -254,7 +256,8 @@ class Reading(Struct, dict=True):
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             self.meter.variant_came(self.variant, self._records_of(answer).mark(), self._about, self.fill)
         following, rest, truncated, owed = None, None, None, None
-        if not self._is_silent(paginator, answer):
+        first = self._pages == 1 and not self.is_scan  # of a lookup: mostly it says nothing of others
+        if not (first and isinstance(paginator, AutoPaginator) and paginator.is_silent(answer)):
             owed = None if answer.body else self._ending.owed
             alone = window > 1 and (self._pages == 1 or ask.before is not None)
             try:
@@ -276,20 +279,9 @@ class Reading(Struct, dict=True):
             pages = [replace(page, order=self.order) for page in pages]
         return [*pages, *self._lacking(truncated)], following, rest
 
-    def _is_silent(self, paginator: Paginator, answer: PageAnswer) -> bool:
-        """Whether it is a lookup's only answer, for all that it says, as most are: nothing is to be planned then."""
-        first = self._pages == 1 and not self.is_scan
-        return first and isinstance(paginator, AutoPaginator) and paginator.is_silent(answer)
-
-    def _came_before(self, ask: Ask, answer: PageAnswer, pages: Sequence[Page]) -> bool:
-        known = consistency.marks(pages, self.key)
-        return self._repeats.came_before(self._records_of(answer), known, doubts=ask.doubts)
-
     def _lacking(self, reason: str | None) -> list[Page]:
-        if reason is None:
-            return []
-        self._truncated = True
-        return [Page(self.body.empty(), reason)]
+        self._truncated = self._truncated or reason is not None
+        return [] if reason is None else [Page(self.body.empty(), reason)]
 
     def _last(self, share: counted.PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
