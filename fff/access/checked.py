@@ -110,8 +110,11 @@ class CheckedSource:
         """As `lookup`, without a generator where one answer is all."""
         if self._prompt is None or len(keys) > 1:
             return (), self.lookup(table, method, columns, keys, meter=meter)
-        with self._border:
+        try:  # as `_border`, which costs more
             pages, rest = await self._prompt.answer(table, method, columns, keys, meter=meter)
+        except BaseException as error:
+            self._border.passes(error)
+            raise
         pages = self._all_shaped(pages, columns)
         strays = _Strays(method, columns, keys, self._mixed)
         if rest is not None:
@@ -201,7 +204,12 @@ class _Border:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None and not isinstance(error, _TOLD) and not is_told_to_end(error):
+        if error is not None:
+            self.passes(error)
+
+    def passes(self, error: BaseException) -> None:
+        """Raises what comes out in place of an error, if anything does."""
+        if not isinstance(error, _TOLD) and not is_told_to_end(error):
             raise self._wrong(error) from error
 
 
@@ -232,6 +240,7 @@ class _Strays:
     ) -> None:
         self._name, self._names, self._keys, self._mixed = method.name, method.keys, keys, mixed
         self._right = not all(map(columns.__contains__, method.keys))  # then nobody can tell
+        self._places = () if self._right else tuple(map(columns.index, method.keys))
         self._same = False  # as came for other keys
         self._rows = 0
         self._page: pa.RecordBatch | None = None
@@ -246,7 +255,7 @@ class _Strays:
         if self._right:
             return
         # Mostly the first row is right, which costs least to see.
-        self._right = tuple([page.rows.column(name)[0].as_py() for name in self._names]) in self._keys
+        self._right = tuple([page.rows.column(place)[0].as_py() for place in self._places]) in self._keys
         if self._right:
             return
         self._right = bool(having(page.rows, self._names, self._keys).any())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,19 @@ def _equal(arrays: Sequence[pa.Array], key: tuple[object, ...]) -> Bools:
     same = [pc.equal(array, pa.scalar(value, array.type)) for array, value in zip(arrays, key, strict=True)]
     every: Bools = np.logical_and.reduce([numpy_mask(mask) for mask in same])
     return every
+
+
+def all_have(batches: Sequence[pa.RecordBatch], columns: Sequence[str], keys: Keys) -> list[bool]:
+    """Whether all rows of each batch have its key, of which there are as many; False where that is not seen at a glance."""
+    rows = pa.concat_batches(batches)
+    arrays = [rows.column(name) for name in columns]
+    if not all(_plain(array.type) for array in arrays):
+        return [False] * len(batches)
+    had = zip(*map(pa.Array.to_pylist, arrays), strict=True)
+    return [
+        [row == key for row in islice(had, len(batch))].count(True) == len(batch) and None not in key
+        for batch, key in zip(batches, keys, strict=True)
+    ]
 
 
 def rows_having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> pa.RecordBatch:

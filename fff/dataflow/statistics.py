@@ -197,9 +197,9 @@ def _lookup(method: Method) -> LookupStatistics:
 def _routing(router: Router) -> tuple[RoutingShare, ...]:
     """How tuples were routed so far, by TupleState and destination."""
     plan = router.block.plan
-    shares = []
+    shares, passages = [], router.flow.passages
     for (state, move), (batches, tuples) in router.routing.items():
-        came = router.flow.passages.get((state, move), Passage())
+        came = passages.get((state, move), Passage())
         shares.append(
             RoutingShare(
                 state_name(plan, state), move_name(plan, move), batches, tuples, came.produced, came.requests

@@ -303,7 +303,7 @@ class WebClient:
         meter.charge(req.source, req.table)
         try:
             permit = await limiter.acquire(meter, req.units)
-            while (left := self._postponed.left(req, self.clock.now())) > 0:  # told while this waited
+            while self._postponed and (left := self._postponed.left(req, self.clock.now())) > 0:  # told since
                 limiter.unspent(permit)
                 await self._wait_alone(left, meter)
                 permit = await limiter.acquire(meter, req.units)
@@ -410,15 +410,17 @@ class WebClient:
         meter.left, meter.each_s = limiter.left()
         if policy.wait_in_body is not None and not response.renewed:
             limiter.pause(policy.wait_in_body(response.body) or 0.0)
+        if status == 200 and response.verdict is None and status not in policy.extra_statuses:
+            limiter.admitted(permit)  # what follows is about all others
+            return
         action = None if response.verdict is None else response.verdict.action
         wait = retry_after(response.headers, wall)
-        full_in = quota_wait(quotas_left)
         used_up = status == _FORBIDDEN and wait is None and may_explain_refusal(quotas_left)
         throttled = is_throttle(status, response.headers, policy, used_up=used_up and not req.forbidden)
         hint = _SPENT if used_up and status not in policy.extra_statuses else _HINTS.get(status)
         if (throttled and status not in req.accept) or action == "slow_down":
             meter.throttled += 1
-            named = wait or full_in  # a wait of 0, which may be rounded down, names none
+            named = wait or quota_wait(quotas_left)  # a wait of 0, which may be rounded down, names none
             wait = named or policy.base_delay + backoff(1, policy, self._rng)
             failure = self._failure(
                 response,

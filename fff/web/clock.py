@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
+from itertools import chain
 from typing import Generic, Self, TypeVar
 
 from fff.structs import Struct
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 def _loop_time() -> float:
@@ -41,6 +43,36 @@ class OnceATurn(Generic[T]):
 
     def _forget(self) -> None:
         self._known = None
+
+
+class FoundTogether(Generic[K, T]):
+    """Finds what several ask for in the same turn of a loop with one look, where a look costs mostly the same."""
+
+    def __init__(self, look: Callable[[Collection[K]], Mapping[K, T]]) -> None:
+        self._look = look
+        self._asked: list[tuple[Collection[K], asyncio.Future[Mapping[K, T]]]] = []
+
+    async def find(self, some: Collection[K]) -> Mapping[K, T]:
+        """What there is of these, and perhaps of others."""
+        found: asyncio.Future[Mapping[K, T]] = asyncio.get_running_loop().create_future()
+        if not self._asked or self._asked[0][1].get_loop() is not found.get_loop():
+            self._asked = []
+            found.get_loop().call_soon(self._answer, self._asked)
+        self._asked.append((some, found))
+        return await found
+
+    def _answer(self, asked: list[tuple[Collection[K], asyncio.Future[Mapping[K, T]]]]) -> None:
+        self._asked = []
+        try:
+            there = self._look(dict.fromkeys(chain.from_iterable(some for some, _ in asked)))
+        except Exception as error:  # noqa: BLE001 - each of them has it
+            for _, found in asked:
+                if not found.done():
+                    found.set_exception(error)
+            return
+        for _, found in asked:
+            if not found.done():
+                found.set_result(there)
 
 
 class Coalescer(Generic[T]):

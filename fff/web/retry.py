@@ -84,6 +84,9 @@ class Postponed:
     def __init__(self) -> None:
         self._until: dict[tuple[object, ...], float] = {}  # seconds of the clock
 
+    def __bool__(self) -> bool:
+        return bool(self._until)
+
     def note(self, req: Request, until: float) -> None:
         """A server told this question to wait until then. Those with a body are not taken for one another."""
         if req.json is None and req.form is None:
@@ -91,8 +94,6 @@ class Postponed:
 
     def left(self, req: Request, now: float) -> float:
         """Seconds until the question may be asked."""
-        if not self._until:
-            return 0.0
         left = self._until.get(_question(req), now) - now
         if left <= 0:
             self._until.pop(_question(req), None)

@@ -134,7 +134,7 @@ class Network:
 
     async def send(self, out: Outgoing) -> RawResponse:
         """One request over the wire."""
-        if odd := next((name for name, text in out.headers.items() if _UNSENDABLE.search(name + text)), None):
+        for odd in [name for name, text in out.headers.items() if _UNSENDABLE.search(name + text)]:
             raise WireError(f"the header {odd!r} holds a character that no header can", again=False)
         attempt = _Attempt(self._deadlines, out.policy.total_timeout if out.seconds is None else out.seconds)
         try:

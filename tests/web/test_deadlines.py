@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from fff.simulation.loop import run
-from fff.web.clock import Coalescer, Deadline, Deadlines, OnceATurn
+from fff.web.clock import Coalescer, Deadline, Deadlines, FoundTogether, OnceATurn
 
 
 def test_each_ends_at_its_own_time_and_moves_on_its_own() -> None:
@@ -74,6 +75,40 @@ def test_what_is_looked_up_is_so_once_in_each_turn_of_a_loop() -> None:
 
     assert run(asked) == [1, 1, 2]
     assert run(asked) == [3, 3, 4], "what a loop has left unsaid is not of the next one"
+
+
+def test_what_is_asked_for_in_one_turn_is_found_with_one_look() -> None:
+    looks: list[list[int]] = []
+
+    def look(some: Collection[int]) -> dict[int, str]:
+        looks.append([*some])
+        if 0 in some:
+            raise ValueError("no zeros")
+        return {one: str(one) for one in some if one < 5}
+
+    together = FoundTogether(look)
+
+    async def asked(*groups: list[int]) -> list[Mapping[int, str] | BaseException]:
+        return await asyncio.gather(*map(together.find, groups), return_exceptions=True)
+
+    assert run(lambda: asked([1, 2], [2, 9])) == [{1: "1", 2: "2"}] * 2
+    assert looks == [[1, 2, 9]]
+    assert [type(one) for one in run(lambda: asked([0], [3]))] == [ValueError, ValueError], "each is told"
+
+    async def given_up() -> Mapping[int, str]:
+        first = asyncio.ensure_future(together.find([3]))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await together.find([4])
+
+    assert run(given_up)[4] == "4", "whoever waits no longer is in nobody's way"
+    run(lambda: _left(together))
+    assert run(lambda: asked([1]))[0] == {1: "1"}, "what a loop has left is not of the next one"
+
+
+async def _left(together: FoundTogether[int, str]) -> None:
+    asyncio.ensure_future(together.find([3]))  # noqa: RUF006 - which the end of the loop cancels
+    await asyncio.sleep(0)
 
 
 def test_what_comes_in_turns_that_follow_one_another_is_taken_together() -> None:

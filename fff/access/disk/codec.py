@@ -5,16 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
+from fff.access.disk.discretion import Discretion
 from fff.access.disk.folder import name_file
-from fff.access.key_index import KeyNumbers, rows_having
+from fff.access.disk.index import KeptAnswer
+from fff.access.key_index import KeyNumbers, all_have, rows_having
 from fff.catalog import Key, Keys
 from fff.quals import Qual, Quals, text_of
+from fff.structs import Struct
 
 #: Rows that are written together.
 _TOGETHER = 10_000
@@ -28,7 +32,7 @@ def key_bytes(key: Key) -> bytes | None:
     """
     if not all(type(value) in _EXACT for value in key):
         return None
-    return "\x1f".join(f"{type(value).__name__}:{value!r}" for value in key).encode()
+    return "\x1f".join([f"{type(value).__name__}:{value!r}" for value in key]).encode()
 
 
 def key_part(key: Key, names: Sequence[str], some: Sequence[str]) -> Key:
@@ -85,7 +89,8 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 def packed(rows: pa.RecordBatch) -> bytes | None:
     """Rows without their schema; None where there are none."""
-    return rows.serialize().to_pybytes() if len(rows) else None
+    # A copy: of a part of other rows some of what is beside it would be written as well.
+    return pa.concat_batches([rows]).serialize().to_pybytes() if len(rows) else None
 
 
 def unpacked(body: bytes | None, schema: pa.Schema) -> pa.RecordBatch:
@@ -104,6 +109,48 @@ def by_key(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> list[pa.
     wanted = numbers.number_keys(keys)
     had = numbers.number(arrays)
     return [rows.filter(pa.array(had == number)) for number in wanted]
+
+
+class Brought(Struct, frozen=True):
+    """The rows that a source has answered for some keys, and when it was asked."""
+
+    keys: Keys
+    rows: pa.RecordBatch
+    fetched: float
+
+
+def answers_of(
+    brought: Sequence[Brought], columns: Sequence[str], discretion: Discretion
+) -> list[KeptAnswer]:
+    """What came for keys of these columns, by key and ready to be kept, but for that in which a secret stands.
+
+    Most answers are looked at together, as that costs little more than one of them does.
+    """
+    answers, order = [], tuple(sorted(columns))
+    for key, own, fetched in _each_key(brought, columns):
+        if (text := key_bytes(key_part(key, columns, order))) is not None:
+            answers.append((KeptAnswer(text, packed(own), b"", len(own), fetched), own))
+    texts = [b"\0".join([one.key, one.body or b""]) for one, _ in answers]
+    tells = bool(answers) and discretion.in_numbers(pa.concat_batches([rows for _, rows in answers]))
+    if not tells and not discretion.in_text(b"\0".join(texts)):
+        return [one for one, _ in answers]
+    return [
+        one
+        for (one, rows), text in zip(answers, texts, strict=True)
+        if not discretion.in_text(text) and not discretion.in_numbers(rows)
+    ]
+
+
+def _each_key(
+    brought: Sequence[Brought], columns: Sequence[str]
+) -> Iterator[tuple[Key, pa.RecordBatch, float]]:
+    """Every key that something was brought for, the rows that have it, and when they were asked for."""
+    alone = [one for one in brought if len(one.keys) == 1]
+    right = all_have([one.rows for one in alone], columns, [one.keys[0] for one in alone]) if alone else []
+    known = {id(one) for one, is_right in zip(alone, right, strict=True) if is_right}
+    for one in brought:
+        own = [one.rows] if id(one) in known else by_key(one.rows, columns, one.keys)
+        yield from zip(one.keys, own, repeat(one.fetched))
 
 
 class ScanFile:

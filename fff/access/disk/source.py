@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing, suppress
 from functools import cache, partial
@@ -12,11 +13,11 @@ from typing import cast
 import pyarrow as pa
 
 from fff.access.disk.changes import Watermark, brought_up_to_date
-from fff.access.disk.codec import by_key, key_bytes, key_part, packed, quals_bytes, unpacked
+from fff.access.disk.codec import Brought, answers_of, key_bytes, key_part, quals_bytes, unpacked
 from fff.access.disk.discretion import Discretion
 from fff.access.disk.index import KeptAnswer, KeptKeys, ScanEntry
 from fff.access.disk.journal import Journal
-from fff.access.disk.store import RowStore
+from fff.access.disk.store import Place, RowStore
 from fff.access.disk.together import Together
 from fff.access.key_index import Covering, rows_having
 from fff.access.remainder import Patches, patches, put_together
@@ -26,7 +27,7 @@ from fff.limits import SESSION_BYTES
 from fff.quals import Quals, implied
 from fff.stats import AccessMeter
 from fff.structs import replace
-from fff.web.clock import OnceATurn
+from fff.web.clock import FoundTogether, OnceATurn
 
 #: Scans of a table on disk that are looked at for what is wanted, newest first.
 _MOST_PARTS = 32
@@ -70,6 +71,7 @@ class CachedSource:
         self.tables = (table,)
         self._store = store
         self._table = table
+        self._place = table.source, table.name
         self._adapter = adapter
         self._prompt = adapter if isinstance(adapter, Prompt) else None
         self._shape = shape
@@ -83,6 +85,9 @@ class CachedSource:
         self._covering = Covering(self._whole_scan)
         self._named: dict[tuple[str, ...], tuple[bytes, ...]] = {}  # shapes by key columns
         self._schemas: dict[tuple[str, ...], pa.Schema] = {}
+        self._waiting: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Brought]] = defaultdict(list)
+        self._to_ask = cache(self._columns)
+        self._find = cache(lambda names, needed: FoundTogether(partial(self._answered, names, needed)))
         self._keysets_now = cache(lambda names: OnceATurn(partial(self._keysets, names)))
 
     def _shapes(self, keys: tuple[str, ...] = ()) -> tuple[bytes, ...]:
@@ -94,10 +99,6 @@ class CachedSource:
             quals = (self._table.quals_beside(keys), self._table.quals, ())
             self._named[keys] = tuple(dict.fromkeys(self._shape(some, False) for some in quals))
         return self._named[keys]
-
-    @property
-    def _place(self) -> tuple[str, str]:
-        return self._table.source, self._table.name
 
     def _columns(self, needed: Sequence[str]) -> tuple[str, ...]:
         """What to ask for where these are needed, in the order of the declaration."""
@@ -287,7 +288,7 @@ class CachedSource:
             for rows in index.rows_of(keys, columns):
                 yield Page(rows)
             return
-        asked = self._columns(needed)
+        asked = self._to_ask(needed)
         together = self._groups(method, asked)
         if together is not None and together.waiting:
             await self._as_before(together, table, method, needed, keys, meter=meter)
@@ -315,14 +316,15 @@ class CachedSource:
     ) -> tuple[Sequence[Page], AsyncGenerator[Page] | None]:
         """As `Prompt` says: where all or nothing of it is on disk."""
         needed = tuple(dict.fromkeys((*columns, *method.keys)))
-        asked = self._columns(needed)
+        asked = self._to_ask(needed)
         if (
             self._prompt is None
             or self._groups(method, asked) is not None
             or await self._covering.by(method.keys, needed) is not None
         ):
             return (), self.lookup(table, method, columns, keys, meter=meter)
-        if known := self._answered(method.keys, needed, keys, self._keysets_now(method.keys)()):
+        found = await self._find(method.keys, needed).find(keys) if self._keysets_now(method.keys)() else {}
+        if known := {key: found[key] for key in keys if key in found}:
             if len(known) < len({*keys}):
                 return (), self.lookup(table, method, columns, keys, meter=meter)
             meter.cached += len(known)
@@ -420,15 +422,11 @@ class CachedSource:
         return [(shape, keyset) for shape in self._shapes(names) for keyset in self._store.keysets(shape)]
 
     def _answered(
-        self,
-        names: tuple[str, ...],
-        needed: Sequence[str],
-        keys: Collection[Key],
-        known: Sequence[tuple[bytes, KeptKeys]] | None = None,
+        self, names: tuple[str, ...], needed: Sequence[str], keys: Collection[Key]
     ) -> dict[Key, pa.RecordBatch]:
         """The rows of those keys whose answer is on disk; an answer to fewer key columns holds those to more of them."""
         rows: dict[Key, pa.RecordBatch] = {}
-        for shape, keyset in self._keysets(names) if known is None else known:
+        for shape, keyset in self._keysets(names):
             if not (set(keyset.keys) <= set(names) and set(needed) <= set(keyset.columns)):
                 continue
             texts = {
@@ -442,12 +440,10 @@ class CachedSource:
                 self._aged(self._store.now() - min(one.fetched for one in answers.values()))
             for key, text in texts.items():
                 if text in answers:
-                    rows[key] = self._rows(keyset, answers[text], names, key).select(list(needed))
+                    had = unpacked(answers[text].body, self._schema(keyset.columns))
+                    own = had if len(keyset.keys) == len(names) else rows_having(had, names, [key])
+                    rows[key] = own.select(list(needed))
         return rows
-
-    def _rows(self, keyset: KeptKeys, answer: KeptAnswer, names: tuple[str, ...], key: Key) -> pa.RecordBatch:
-        rows = unpacked(answer.body, self._schema(keyset.columns))
-        return rows if len(keyset.keys) == len(names) else rows_having(rows, names, [key])
 
     def _keep(
         self,
@@ -463,18 +459,22 @@ class CachedSource:
         fetched, before = began
         schema, brought = self._schema(columns), [page.rows for page in pages]
         whole = _doubtful(meter) == before and all(page.truncated is None for page in pages)
-        if not whole or any(not rows.schema.equals(schema) for rows in brought):
+        if not whole or not all(rows.schema.equals(schema) for rows in brought):
             return  # or of a source that does not keep to what it declares
-        rows = pa.concat_batches(brought or [unpacked(None, schema)])  # a copy, of nothing beside it
-        order = tuple(sorted(names))
-        answers, tells = [], self._discretion.in_numbers(rows)
-        for key, own in zip(keys, by_key(rows, names, keys), strict=True):
-            text, body = key_bytes(key_part(key, names, order)), packed(own)
-            if text is None or self._discretion.in_text(b"\0".join([text, body or b""])):
-                continue
-            if not tells or not self._discretion.in_numbers(own):
-                answers.append(KeptAnswer(text, body, b"", len(own), fetched))
-        self._store.keep(self._shapes(names)[0], self._place, order, columns, answers)
+        rows = brought[0] if len(brought) == 1 else pa.concat_batches(brought or [unpacked(None, schema)])
+        self._waiting[names, columns].append(Brought(keys, rows, fetched))
+        self._store.keep_later(len(keys), self._packed)
+
+    def _packed(self) -> list[tuple[Place, list[KeptAnswer]]]:
+        """What is to be kept since the last time."""
+        waiting, self._waiting = self._waiting, defaultdict(list)
+        return [
+            (
+                (self._shapes(names)[0], self._place, tuple(sorted(names)), columns),
+                answers_of(brought, names, self._discretion),
+            )
+            for (names, columns), brought in waiting.items()
+        ]
 
     async def close(self) -> None:
         """Nothing of its own to release."""

@@ -7,9 +7,10 @@ import hashlib
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -31,7 +32,7 @@ from fff.quals import Quals
 from fff.structs import replace
 
 T = TypeVar("T")
-_Place = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]
+Place: TypeAlias = tuple[bytes, tuple[str, str], tuple[str, ...], tuple[str, ...]]
 
 _MAC_BYTES = 16
 #: Answers, seconds, and bytes of replies after which what is new is written.
@@ -78,7 +79,8 @@ class RowStore:
         self._off = limit <= 0
         self._tidy = False
         self._not_before = float("-inf")
-        self._new: dict[_Place, list[KeptAnswer]] = defaultdict(list)
+        self._new: dict[Place, list[KeptAnswer]] = defaultdict(list)
+        self._packs: dict[Callable[[], Iterable[tuple[Place, list[KeptAnswer]]]], None] = {}
         self._count = 0
         self._since = 0.0
         self._replies: dict[bytes, tuple[tuple[str, str], Reply]] = {}
@@ -182,8 +184,10 @@ class RowStore:
         since, now = self._fresh(ttl)
         answers: dict[bytes, KeptAnswer] = {}
         none: list[KeptAnswer] = []
-        for one in self._try(lambda index: index.answers(keyset.number, keys, since, now), none):
-            if self._signed(shape, keyset.keys, keyset.columns, one).mac != one.mac:
+        kept = self._try(lambda index: index.answers(keyset.number, keys, since, now), none)
+        signed = self._signed(shape, keyset.keys, keyset.columns, kept) if kept else ()
+        for one, intact in zip(kept, signed, strict=True):
+            if intact.mac != one.mac:
                 self._damaged.add(one.number)
                 continue
             answers[one.key] = one
@@ -240,14 +244,21 @@ class RowStore:
         answers: list[KeptAnswer],
     ) -> None:
         """Keep answers in full to lookups by some key columns. They are written soon."""
+        self._new[shape, table, keys, columns] += answers
+        self._more(len(answers))
+
+    def keep_later(self, count: int, pack: Callable[[], Iterable[tuple[Place, list[KeptAnswer]]]]) -> None:
+        """The same of so many answers, which `pack` gives as they are written: with others, as that costs less."""
+        self._packs[pack] = None
+        self._more(count)
+
+    def _more(self, count: int) -> None:
+        """So many more answers are to be written."""
         now = self.now()
         if not self._count:
             self._since = now
-        self._new[shape, table, keys, columns] += answers
-        self._count += len(answers)
-        batch = (
-            self._at_once and len(answers) > 1
-        )  # what one request has answered of one key, the journal has
+        self._count += count
+        batch = self._at_once and count > 1  # what one request has answered of one key, the journal has
         if batch or self._count >= _TOGETHER or now - self._since >= _SOON_S:
             self.flush()
 
@@ -265,11 +276,14 @@ class RowStore:
     def flush(self) -> None:
         """Write what is new."""
         noted = self._scans_used or self._answers_used or self._damaged or self._renewed
-        if not (self._new or self._replies or noted):
+        if not (self._new or self._packs or self._replies or noted):
             return
+        packs, self._packs = self._packs, {}
+        for place, answers in chain.from_iterable(pack() for pack in packs):
+            self._new[place] += answers
         new, self._new, self._count = self._new, defaultdict(list), 0
         scans, self._scans_used = self._scans_used, set()
-        answers, self._answers_used = self._answers_used, set()
+        useful, self._answers_used = self._answers_used, set()
         damaged, self._damaged = self._damaged, set()
         replies, self._replies, self._replies_bytes = self._replies, {}, 0
         renewed, self._renewed = self._renewed, set()
@@ -277,11 +291,10 @@ class RowStore:
         def act(index: DiskIndex) -> None:
             with index.writing():
                 for (shape, table, keys, columns), some in new.items():
-                    signed = (self._signed(shape, keys, columns, one) for one in some)
-                    index.add_answers(shape, table, keys, columns, signed)
+                    index.add_answers(shape, table, keys, columns, self._signed(shape, keys, columns, some))
                 index.add_replies(((table, self._sealed(one)) for table, one in replies.values()), self.now())
                 index.renew(renewed, self.now())
-                index.touch(scans, answers, self.now())
+                index.touch(scans, useful, self.now())
                 index.drop_answers(damaged)
             self._shrink(index)
 
@@ -391,11 +404,13 @@ class RowStore:
     # ---------------------------------------------------------------------------------------------- integrity
 
     def _signed(
-        self, shape: bytes, keys: tuple[str, ...], columns: tuple[str, ...], one: KeptAnswer
-    ) -> KeptAnswer:
-        parts = (b"answer", shape, _texts(keys), _texts(columns), one.key, str(one.fetched).encode())
-        body = (b"0",) if one.body is None else (b"1", one.body)
-        return replace(one, mac=self._mac(*parts, *body))
+        self, shape: bytes, keys: tuple[str, ...], columns: tuple[str, ...], answers: Sequence[KeptAnswer]
+    ) -> Iterator[KeptAnswer]:
+        begun = self._digest(b"answer", shape, _texts(keys), _texts(columns))
+        for one in answers:
+            body = (b"0",) if one.body is None else (b"1", one.body)
+            mac = _digested(begun.copy(), one.key, str(one.fetched).encode(), *body).digest()
+            yield replace(one, mac=mac)
 
     def _sealed(self, one: Reply) -> Reply:
         parts = (one.request, one.etag.encode(), one.modified.encode(), one.headers.encode(), one.body)
@@ -403,11 +418,11 @@ class RowStore:
 
     def _mac(self, *parts: bytes | pa.Buffer) -> bytes:
         """Tells damage, whatever part it hits; the parts cannot run into each other."""
-        digest = hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, salt=VERSION.to_bytes(2, "big"))
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "big"))
-            digest.update(part)
-        return digest.digest()
+        return self._digest(*parts).digest()
+
+    def _digest(self, *parts: bytes | pa.Buffer) -> hashlib.blake2b:
+        begun = hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, salt=VERSION.to_bytes(2, "big"))
+        return _digested(begun, *parts)
 
     # ----------------------------------------------------------------------------------------------- troubles
 
@@ -461,6 +476,13 @@ class RowStore:
 
 
 _NAME = "index.sqlite"
+
+
+def _digested(digest: hashlib.blake2b, *parts: bytes | pa.Buffer) -> hashlib.blake2b:
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest
 
 
 def _texts(names: Sequence[str]) -> bytes:

@@ -277,8 +277,9 @@ class LookupModule:
         """Which rows of answers, so many of each, have a key that was asked for; the others are strays (ledger P25)."""
         self.rows += len(row_keys)
         if all(len(request.keys) == 1 for request in requests):
-            right: Bools = row_keys == np.repeat([request.keys[0] for request in requests], rows)
-            starts: Int64 = np.cumsum(rows, dtype=np.int64) - rows
+            counts = np.array(rows)  # as an array, once: NumPy is slow to make it of a list
+            right: Bools = row_keys == np.array([request.keys[0] for request in requests]).repeat(counts)
+            starts: Int64 = counts.cumsum() - counts
             matches = np.add.reduceat(right, starts, dtype=np.int64).tolist()
             for request, count, hits in zip(requests, rows, matches, strict=True):
                 self.met += not request.rows and hits > 0

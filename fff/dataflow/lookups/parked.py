@@ -74,10 +74,10 @@ class ParkedGroup:
 
     def parts(self, keys: Int64, most: int) -> Iterator[slice]:
         """Parts of `keys` that match at most so many tuples each; a single key may match more."""
-        ends = np.cumsum(self._index.counts(keys))
+        ends = self._index.counts(keys).cumsum()
         start, before = 0, 0
         while start < len(keys):
-            end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
+            end = max(start + 1, int(ends.searchsorted(before + most, side="right")))
             yield slice(start, end)
             start, before = end, int(ends[end - 1])
 

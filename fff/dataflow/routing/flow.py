@@ -80,8 +80,13 @@ class Flow:
     """Counts outcomes."""
 
     def __init__(self) -> None:
-        self.passages: dict[Hop, Passage] = {}
+        self._passages: dict[Hop, list[int]] = {}  # taken, produced, requests: counted with every answer
         self._over_time: Intervals[Hop] = Intervals(FIRST_INTERVAL)
+
+    @property
+    def passages(self) -> dict[Hop, Passage]:
+        """What came of each hop so far."""
+        return {hop: Passage(*counts) for hop, counts in self._passages.items()}
 
     @property
     def history(self) -> list[Counter[Hop]]:
@@ -91,12 +96,15 @@ class Flow:
     def observe(self, outcome: Outcome) -> None:
         """Add what came of a move."""
         hop = outcome.state, outcome.move
-        came = Passage(outcome.taken, outcome.produced, outcome.requests)
-        before = self.passages.get(hop)
-        self.passages[hop] = came if before is None else before + came
+        counts = self._passages.get(hop)
+        if counts is None:
+            counts = self._passages[hop] = [0, 0, 0]
+        counts[0] += outcome.taken
+        counts[1] += outcome.produced
+        counts[2] += outcome.requests
         if outcome.taken:
             self._over_time.add(hop, outcome.taken)
 
     def statistics(self) -> FlowStatistics:
         """The counts at this moment, which later outcomes do not change."""
-        return FlowStatistics(dict(self.passages), tuple(map(dict, self.history)))
+        return FlowStatistics(self.passages, tuple(map(dict, self.history)))

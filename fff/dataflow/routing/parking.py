@@ -103,11 +103,12 @@ class Parking(ABC):
         ended = [
             (alias, group, self._ended(alias, group, keys)) for alias, group in self._groups(table, lookup)
         ]
-        starts: Int64 = np.cumsum(parts, dtype=np.int64) - parts
+        counts = np.array(parts)
+        starts: Int64 = counts.cumsum() - counts
         groups = []
         for alias, group, unmatched in ended:
             waited = np.append(group.release(keys), 0)  # of the last parts there may be no keys
-            groups.append((Move(alias, lookup), group, _sums(waited, starts, parts), unmatched))
+            groups.append((Move(alias, lookup), group, _sums(waited, starts, counts), unmatched))
         for number, took in enumerate(seconds):
             total = sum(released[number] for _, _, released, _ in groups)
             for move, group, released, _ in groups:
@@ -247,7 +248,7 @@ class Parking(ABC):
                 yield alias, group
 
 
-def _sums(counts: Int64, starts: Int64, parts: Sequence[int]) -> list[int]:
+def _sums(counts: Int64, starts: Int64, parts: Int64) -> list[int]:
     """The sums of parts of an array, which ends with a 0 that is of none."""
     sums = np.add.reduceat(counts, starts)
-    return np.where(np.asarray(parts) > 0, sums, 0).tolist()  # type: ignore[no-any-return]
+    return np.where(parts > 0, sums, 0).tolist()  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from fff.stats import AccessMeter
 from fff.structs import Struct, cached_property, replace
 from fff.web.types import Response
 from fff_sources.http.paging import consistency, counted, paginators
+from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.ends import WORDED, ReadingEnd, around_records, has_more, leads_on
 from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
 from fff_sources.http.paging.paginators import Ask, CutShortError, PageAnswer, PaginationError, Paginator
@@ -254,22 +255,24 @@ class Reading(Struct, dict=True):
             return [] if instead is not None else self._lacking(self._ending.owed), instead, None
         if self.variant and self.fill and self._pages == 1 and answer.records and answer.body:
             self.meter.variant_came(self.variant, self._records_of(answer).mark(), self._about, self.fill)
-        following, rest, truncated = None, None, None
-        owed = None if answer.body else self._ending.owed
-        alone = window > 1 and (self._pages == 1 or ask.before is not None)
-        try:
-            following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
-            so_far, ended = (self._came, self._pages), following is None
-            following = self._ending.following(paginator, ask, answer, following, so_far, cut=self._cut)
-            if ended and following is not None and self._pages == 1:
-                self._check(paginator, ask, answer, pages)  # what comes may be this one again
-            truncated = self._ending.lacks(answer, so_far) if following is None else None
-        except CutShortError as error:
-            truncated = str(error)
-        limit = max_pages(self.endpoint)
-        if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
-            ends = following.confirms and self._ending.owed is None
-            truncated, following, rest = None if ends else stop, None, None
+        following, rest, truncated, owed = None, None, None, None
+        first = self._pages == 1 and not self.is_scan  # of a lookup: mostly it says nothing of others
+        if not (first and isinstance(paginator, AutoPaginator) and paginator.is_silent(answer)):
+            owed = None if answer.body else self._ending.owed
+            alone = window > 1 and (self._pages == 1 or ask.before is not None)
+            try:
+                following, rest = self._plan(paginator, ask, answer, pages, independent=alone)
+                so_far, ended = (self._came, self._pages), following is None
+                following = self._ending.following(paginator, ask, answer, following, so_far, cut=self._cut)
+                if ended and following is not None and self._pages == 1:
+                    self._check(paginator, ask, answer, pages)  # what comes may be this one again
+                truncated = self._ending.lacks(answer, so_far) if following is None else None
+            except CutShortError as error:
+                truncated = str(error)
+            limit = max_pages(self.endpoint)
+            if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
+                ends = following.confirms and self._ending.owed is None
+                truncated, following, rest = None if ends else stop, None, None
         if following is None and truncated is None:
             truncated = owed or self._cut
         if self.order is not None:
@@ -277,20 +280,19 @@ class Reading(Struct, dict=True):
         return [*pages, *self._lacking(truncated)], following, rest
 
     def _lacking(self, reason: str | None) -> list[Page]:
-        if reason is None:
-            return []
-        self._truncated = True
-        return [Page(self.body.empty(), reason)]
+        self._truncated = self._truncated or reason is not None
+        return [] if reason is None else [Page(self.body.empty(), reason)]
 
     def _last(self, share: counted.PageRange | None = None) -> list[Page]:
         """After all pages: those held back, and what is wrong with all together."""
         wrong = self._complaint(share)
         doubled = wrong not in (None, consistency.NOT_EXHAUSTIVE)
         moved = doubled and self._totals.moved(self._came, self._pages)
-        if wrong is None and not self._truncated and (share is None or share.is_last):
+        several = self.is_scan or self._pages > 1
+        if wrong is None and several and not self._truncated and (share is None or share.is_last):
             wrong = self._ending.last_lacks((self._came, self._pages) if share is None else None)
         last = [] if wrong is None else [Page(self.body.empty(), wrong, doubled=doubled, moved=moved)]
-        return [*self._repeats.held, *last] if self.is_scan or self._pages > 1 else last
+        return [*self._repeats.held, *last] if several else last
 
     def _plan(
         self, paginator: Paginator, ask: Ask, answer: PageAnswer, pages: Sequence[Page], *, independent: bool

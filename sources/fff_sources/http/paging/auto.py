@@ -101,10 +101,14 @@ class AutoPaginator(Chained):
             perhaps_less=not by_total and not conventions.is_certain_total(total.word),
         )
 
+    def is_silent(self, answer: PageAnswer) -> bool:
+        """Whether an answer says nothing of pages."""
+        return self._hints(answer) is SILENT and "link" not in answer.headers
+
     def after(self, ask: Ask, answer: PageAnswer) -> Ask | None:
         """The next question. Raises CutShortError where there must be one and nothing says which."""
         more = self._hints(answer)
-        if more is SILENT and self._guessed is None and "link" not in answer.headers:
+        if self._guessed is None and self.is_silent(answer):
             return None
         total = more.total.rows if more.total is not None and more.total.exact else None
         self._unit.take(answer.counts, total, size=more.length, by=ask.by)

@@ -66,7 +66,7 @@ class Records:
         self._answer = answer
         self._selector = selector
         self._form = form
-        self._members = [name for name in sorted(members) if is_field_name(name)]  # that the table declares
+        self._members = members  # that the table declares
 
     def parts(self) -> Sequence[Raw | bytes]:
         """What holds them: one array, or one part for each."""
@@ -117,9 +117,10 @@ class Records:
 
     def declared(self, least: int = _FEW) -> list[int]:
         """What tells each from the others by what the table declares; nothing where that are fewer members, or it cannot be read."""
-        if len(self._members) < least or self._form in _LINES or self._form == "parquet":
+        names = [name for name in sorted(self._members) if is_field_name(name)]
+        if len(names) < least or self._form in _LINES or self._form == "parquet":
             return []
-        fields = [(f"f{i}", Raw, field(default=_ABSENT, name=name)) for i, name in enumerate(self._members)]
+        fields = [(f"f{i}", Raw, field(default=_ABSENT, name=name)) for i, name in enumerate(names)]
         reader = Decoder(list[defstruct("Declared", fields, gc=False)])  # type: ignore[misc]
         with contextlib.suppress(WrongShape):
             rows = [row for part in self.parts() if kind_of(part) == "[" for row in reader.decode(part)]

@@ -173,9 +173,12 @@ def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None
     """What an answer says whose records are at the selector of its JSON; a body that is none says nothing."""
     objects = list(objects_of(headers or {}))
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
-        objects = [*objects_around(body, selector), *objects] if body.strip() else objects
+        if selector.steps and body and not body.isspace():
+            objects = [*objects_around(body, selector), *objects]
+    if not objects:
+        return SILENT
     lists = sum(step.kind in ("every", "from") for step in selector.steps)
-    return _Words(objects, counted=lists <= _LISTS).hints() if objects else SILENT
+    return _Words(objects, counted=lists <= _LISTS).hints()
 
 
 class _Words:

@@ -105,7 +105,7 @@ def _segments(access: HttpAccess, texts: Sequence[str]) -> list[str]:
 
 def as_sent(table: Table, names: Sequence[str], keys: Keys) -> Sequence[Key]:
     """The keys with every 32-bit float as the number of fewest digits that reads back as the same."""
-    if not any(isinstance(value, float) for key in keys for value in key):
+    if not [value for key in keys for value in key if isinstance(value, float)]:
         return keys
     short = [_is_single(table, name) for name in names]
     return [

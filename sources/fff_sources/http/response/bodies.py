@@ -8,7 +8,6 @@ import copy
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -78,7 +77,7 @@ class BodyFormat(Struct, frozen=True):
     explode: tuple[str, ...] = ()
 
 
-class Opened(NamedTuple):
+class Opened(Struct, frozen=True):
     """An answer in UTF-8, taken apart along the way to its records."""
 
     text: bytes
@@ -86,7 +85,7 @@ class Opened(NamedTuple):
     rows: Batch | None = None  # where the records had to be read to know where they are
 
 
-class DecodedBlock(NamedTuple):
+class DecodedBlock(Struct, frozen=True):
     """Some records of one answer: their rows, and how many records they were before bad ones were dropped."""
 
     rows: Batch
@@ -135,7 +134,7 @@ class _Part(Struct, frozen=True):
             yield self.array
 
 
-class _WaitingAnswer(NamedTuple):
+class _WaitingAnswer(Struct, frozen=True, eq=False):
     """An answer that is read together with others, what its rows are filled with, and who waits."""
 
     answer: Response
@@ -184,8 +183,11 @@ class BodyDecoder:
         """As `blocks`, all records of a small answer, as most lookups have it; None of any other."""
         if not (self._is_plain and self._asked is None and 0 < len(opened.text) < _SMALL):
             return None
+        rows, count = opened.rows, 0 if opened.rows is None else opened.rows.num_rows
+        missed = missed and self._decoder.may_miss(meter)
+        if rows is not None and not missed:
+            return DecodedBlock(rows, count)
         with self.explained(answer, origin):
-            rows, count = opened.rows, 0 if opened.rows is None else opened.rows.num_rows
             if rows is None:
                 records = self._records(opened)
                 rows, count = self._decoder.decode(records, meter=meter, origin=origin, fill=fill)
@@ -210,15 +212,15 @@ class BodyDecoder:
     def _read_together(self, answers: Sequence[_WaitingAnswer]) -> None:
         opened, records, rows = [], [], None
         try:
-            for answer, fill, _ in answers:
-                opened.append(self.open(answer))
-                records.append((self._records(opened[-1]), fill))
+            for one in answers:
+                opened.append(self.open(one.answer))
+                records.append((self._records(opened[-1]), one.fill))
             rows = self._decoder.together(records)
         except Exception:  # noqa: BLE001 - each is read alone then, and what is wrong with one is said there
             rows = None
-        for at, (_, _, future) in enumerate(answers):
-            if not future.done():
-                future.set_result(None if rows is None else opened[at]._replace(rows=rows[at]))
+        for at, one in enumerate(answers):
+            if not one.opened.done():
+                one.opened.set_result(None if rows is None else replace(opened[at], rows=rows[at]))
 
     def blocks(
         self,
@@ -345,7 +347,7 @@ class BodyDecoder:
                 records = Raw(memoryview(text)[start:end])
                 rows = self._decoder.fast(records, {})
                 if rows is not None:
-                    return Opened(text, wrapping._replace(place=records), rows)
+                    return Opened(text, replace(wrapping, place=records), rows)
         self._guesses = False  # others are not likely to be of another kind
         return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from fff.structs import Struct, lazy_pattern
 from fff_sources.http.response.json import Raw, decode, encode
@@ -148,7 +148,7 @@ def first(body: bytes | Raw, path: JsonPath) -> Raw | None:
     return next(walk(body, path), None)
 
 
-class Envelope(NamedTuple):
+class Envelope(Struct, frozen=True):
     """What stands around a place, outermost first and without what leads to it, as far as there are names to go by.
 
     From `place` on, which is None where a name leads nowhere, the path goes on as `rest`.

@@ -14,7 +14,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -56,7 +56,7 @@ NONE_OF_THEM = " has none of the table's columns"
 ERROR_ALONE = " has an error in their place beside the key"
 
 
-class Origin(NamedTuple):
+class Origin(Struct, frozen=True):
     """Whose records these are, for error messages."""
 
     source: str
@@ -204,6 +204,10 @@ class RecordDecoder:
             start += len(rows)
         return slices
 
+    def may_miss(self, meter: AccessMeter) -> bool:
+        """Whether there are columns that no record has had anything for so far."""
+        return not self._declared <= meter.met
+
     def note_missed(
         self,
         records: Callable[[], Raw | bytes],
@@ -216,9 +220,7 @@ class RecordDecoder:
 
         Not of those that the answer names beside its records, as SPARQL's do: they may be left out of all.
         """
-        for plan, column in (
-            zip(self.columns, rows.columns, strict=True) if self._declared - meter.met else ()
-        ):
+        for plan, column in zip(self.columns, rows.columns, strict=True) if self.may_miss(meter) else ():
             if (name := plan.field.name) in meter.met or name in self.filled:
                 continue
             if (

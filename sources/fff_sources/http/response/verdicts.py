@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from fff.structs import lazy_pattern
+from fff.structs import Struct, lazy_pattern
 from fff.web.types import Response, Verdict
 from fff_sources.http.paging.conventions import normal
 from fff_sources.http.paging.surroundings import around
@@ -131,7 +131,7 @@ _INSIDE = (
 ENVELOPED = frozenset({"json", "xml"})
 
 
-class SpokenVerdict(NamedTuple):
+class SpokenVerdict(Struct, frozen=True):
     """The usual words of one answer, as they may be shown once the secrets are out of them."""
 
     fault: str | None = None  # what went wrong
