@@ -420,8 +420,8 @@ def test_free_probes_of_big_batches_are_learnt_several_at_a_time_and_none_is_los
 
 def test_what_is_found_out_about_later_is_in_no_earlier_bill() -> None:
     scarcity = Scarcity(None, "balanced")
-    scarcity.place(A, lambda _: Load(0, 1))
+    scarcity.place(A, Load(0, 1))
     scarcity.learn(NEW, (1.0, 0.0, 1.0), lambda _: (1.0, 0.0, 1.0), 1, {})
-    place, _ = scarcity.place(B, lambda _: Load(0, 1))
+    place, _ = scarcity.place(B, Load(0, 1))
     assert not scarcity.knows(NEW)
     assert scarcity.fair((1.0, 0.0, 1.0), (1.0, 0.0, 0.5), place)

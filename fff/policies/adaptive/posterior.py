@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
-from fff.policies.adaptive.change_points import CountChange, LevelChange
+from fff.policies.adaptive.change_points import CountChange, LevelChange, Since
 from fff.policies.adaptive.distributions import MATCHES, PASS, Cost, Lumps, Share, posterior
 from fff.policies.adaptive.prior import Lesson, Level, Past, Sums, Trial
 from fff.structs import Struct, field
@@ -66,6 +66,19 @@ class _Counts(Struct):
         return Lesson(_sums(self.fan_out), _sums(self.waited), _sums(self.asked))
 
 
+class _Everywhere(_Counts):
+    """What came of tuples of any state that took one move."""
+
+    lumps: Lumps = field(default_factory=Lumps)
+
+
+class _Here(_Counts):
+    """What came of tuples of one state that took one move, and what tells that this has changed."""
+
+    change: CountChange | None = None  # from the first outcome on
+    everywhere: _Everywhere | None = None  # likewise
+
+
 def _sums(share: Share) -> Sums:
     return share.taken, share.produced
 
@@ -91,10 +104,8 @@ class Beliefs:
         self.shared = shared or (lambda _state, _move: 1.0)
         self.costs: dict[Move, Cost] = {}
         self._cost_changes: dict[Move, LevelChange] = defaultdict(LevelChange)
-        self._here: dict[tuple[TupleState, Move], _Counts] = {}
-        self._changes: dict[tuple[TupleState, Move], CountChange] = {}
-        self.anywhere: dict[Move, _Counts] = defaultdict(_Counts)
-        self.lumps: dict[Move, Lumps] = defaultdict(Lumps)
+        self._here: dict[tuple[TupleState, Move], _Here] = defaultdict(_Here)
+        self.anywhere: dict[Move, _Everywhere] = defaultdict(_Everywhere)
         self._trial: Trial | None = None
         if past:
             self._recall(past.discounted())
@@ -102,7 +113,7 @@ class Beliefs:
     def _recall(self, past: Past) -> None:
         self._trial = Trial(past)
         for key, lesson in past.here.items():
-            self._counts_of(key).recall(lesson)
+            self._here[key].recall(lesson)
         for move, lesson in past.anywhere.items():
             self.anywhere[move].recall(lesson)
         for move, level in past.costs.items():
@@ -116,37 +127,41 @@ class Beliefs:
             {move: Level(cost.count, cost.total, cost.square) for move, cost in self.costs.items()},
         )
 
-    def _counts_of(self, key: tuple[TupleState, Move]) -> _Counts:
-        here = self._here.get(key)
-        if here is None:
-            here = self._here[key] = _Counts()
-            self._changes[key] = CountChange(filters=key[1].predicate is not None)
-        return here
-
     def observe(self, outcome: Outcome) -> bool:
         """Count; an empty SteM proves nothing about selectivity (P33).
 
         True if what was believed has to be learnt anew.
         """
-        move, key = outcome.move, (outcome.state, outcome.move)
-        here = self._counts_of(key)
-        anywhere = self.anywhere[move]
-        shared = self.shared(*key)
-        keys = max(min(1.0, outcome.taken), outcome.taken / shared)  # an answer is to one key at least
-        if move.lookup is not None and (outcome.taken or outcome.requests):
-            waited = keys if outcome.cost > 0 else 0
-            for counts, taken in ((here, outcome.taken), (anywhere, keys)):
-                counts.waited.add(taken, waited)
-                counts.asked.add(taken, outcome.requests)
+        move, taken, cost = outcome.move, outcome.taken, outcome.cost
+        key = outcome.state, move
+        here = self._here[key]
+        everywhere = here.everywhere
+        if everywhere is None:
+            everywhere = here.everywhere = self.anywhere[move]
         changed = False
-        if outcome.cost > 0 and outcome.taken:
-            changed = self._learn_cost(move, math.log(outcome.cost / keys))
-        if outcome.informed and (outcome.taken or outcome.produced):
-            here.fan_out.add(outcome.taken, outcome.produced)
-            anywhere.fan_out.add(outcome.taken, outcome.produced)
-            if move.predicate is None and outcome.taken:
-                self.lumps[move].add(outcome.taken, outcome.produced)
-            changed |= self._fan_out_changed(key, outcome)
+        if taken and (cost > 0 or move.lookup is not None):
+            keys = max(1.0, taken / self.shared(*key))  # an answer is to one key at least
+        else:
+            keys = 0.0
+        if move.lookup is not None and (taken or outcome.requests):
+            waited = keys if cost > 0 else 0
+            here.waited.add(taken, waited)
+            here.asked.add(taken, outcome.requests)
+            everywhere.waited.add(keys, waited)
+            everywhere.asked.add(keys, outcome.requests)
+        if cost > 0 and taken:
+            changed = self._learn_cost(move, math.log(cost / keys))
+        if outcome.informed and (taken or outcome.produced):
+            here.fan_out.add(taken, outcome.produced)
+            everywhere.fan_out.add(taken, outcome.produced)
+            if move.predicate is None and taken:
+                everywhere.lumps.add(taken, outcome.produced)
+            if here.change is None:
+                here.change = CountChange(filters=move.predicate is not None)
+            since = here.change.add(taken, outcome.produced)
+            if since is not None:
+                changed = True
+                self._begin_anew(key, since)
         if changed:
             self._trial = None  # what the past said is doubted with all the rest
             self._doubt(move)
@@ -168,17 +183,14 @@ class Beliefs:
         # What a server takes wanders with all that it serves, and says nothing of what it answers.
         return move.lookup is None or abs(since.total / since.weight - cost.total / cost.count) > WANDERS
 
-    def _fan_out_changed(self, key: tuple[TupleState, Move], outcome: Outcome) -> bool:
-        since = self._changes[key].add(outcome.taken, outcome.produced)
-        if since is None:
-            return False
+    def _begin_anew(self, key: tuple[TupleState, Move], since: Since) -> None:
+        """The fan-out of a move has changed: only what came since then in this state counts."""
         for (_, move), counts in self._here.items():
-            if move == outcome.move:
+            if move == key[1]:
                 counts.fan_out = Share()
         self._here[key].fan_out.add(since.weight, since.total)
-        self.anywhere[outcome.move].fan_out = Share()
-        self.lumps.pop(outcome.move, None)
-        return True
+        everywhere = self.anywhere[key[1]]
+        everywhere.fan_out, everywhere.lumps = Share(), Lumps()
 
     def _discredited(self, trial: Trial, outcome: Outcome) -> bool:
         """Whether an outcome is one too many for what the past says."""
@@ -203,9 +215,9 @@ class Beliefs:
         for (_, move), counts in self._here.items():
             if move != changed:
                 counts.shrink()
-        for move, counts in self.anywhere.items():
+        for move, everywhere in self.anywhere.items():
             if move != changed:
-                counts.shrink()
+                everywhere.shrink()
         for move, cost in self.costs.items():
             if move != changed:
                 cost.shrink(KEPT)
@@ -245,19 +257,28 @@ class Beliefs:
         """One belief out of those that the observations leave possible, on the hopeful side."""
         return Draw(self, rng)
 
+    def fan_outs(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> list[float]:
+        """Of each of some moves, under one draw: they cost alike."""
+        draw = Draw(self, rng)
+        return [draw(state, move)[1] for move in moves]
+
     def met(self, move: Move) -> bool:
         """Whether anything is known of what a move finds."""
         return move in self.anywhere and self.anywhere[move].fan_out.taken > 0
 
-    def here(self, state: TupleState, move: Move) -> _Counts | None:
+    def here(self, state: TupleState, move: Move) -> _Here | None:
         """What is known of a move in one state."""
         return self._here.get((state, move))
 
     def centre(self, move: Move) -> float:
         """The logarithm of what moves of the same kind cost; what the cost of one never tried is centred on."""
-        kind = _kind(move)
-        levels = [cost.total / cost.count for other, cost in self.costs.items() if _kind(other) == kind]
+        levels = self.levels(move)
         return sum(levels) / len(levels) if levels else 0.0
+
+    def levels(self, move: Move) -> list[float]:
+        """Logarithms of what moves of the same kind cost."""
+        kind = _kind(move)
+        return [cost.total / cost.count for other, cost in self.costs.items() if _kind(other) == kind]
 
     @property
     def request_s(self) -> float:
@@ -267,7 +288,7 @@ class Beliefs:
 
     def measured(self, move: Move) -> bool:
         """Whether somebody measures moves of this kind."""
-        return any(_kind(other) == _kind(move) for other in self.costs)
+        return bool(self.costs) and any(_kind(other) == _kind(move) for other in self.costs)
 
 
 def _kind(move: Move) -> int:
@@ -310,10 +331,11 @@ class Draw:
         beliefs = self._beliefs
         known = beliefs.anywhere.get(move)
         guess = MATCHES if move.predicate is None else PASS
-        filters = move.predicate is not None or (known is not None and known.fan_out.filters)
-        centre = known.fan_out.mean(guess) if known is not None else guess
-        lumps = beliefs.lumps.get(move)
-        return self._price(move), self._luck(), centre, filters, 1.0 if lumps is None else lumps.dispersion
+        price = self._price(move)
+        if known is None:
+            return price, self._luck(), guess, move.predicate is not None, 1.0
+        filters = move.predicate is not None or known.fan_out.filters
+        return price, self._luck(), known.fan_out.mean(guess), filters, known.lumps.dispersion
 
     def _luck(self) -> float:
         return TEMPER * self._rng.gauss(0.0, 1.0) - OPTIMISM
