@@ -47,6 +47,8 @@ HASTE = 1.0
 ABOUT = 0.2
 #: Outcomes of such moves, of at least so many tuples each, that are learnt together after as many one by one.
 TOGETHER, MANY = 8, 32
+#: Outcomes that wait to be learnt at most.
+LATE = 64
 
 
 class Adaptive:
@@ -62,21 +64,36 @@ class Adaptive:
         self._accelerators = Accelerators(plan, prefer)
         self._rival_scans = RivalScans(plan, prefer)
         self._shared = SharedKeys(plan)
-        self.beliefs = Beliefs(
+        self._beliefs = Beliefs(
             by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter, shared=self._shared
         )
-        self.restarts = 0
+        self._restarts = 0
+        self._unlearnt: list[Outcome] = []
+        self._grave = False  # whether one of these may be a reason to start over
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
         self._lattice = Lattice(plan)
         self._courses: dict[TupleState, _Course] = defaultdict(_Course)
         self._gathered: dict[tuple[TupleState, Move], _Gathered] = defaultdict(_Gathered)
 
+    @property
+    def beliefs(self) -> Beliefs:
+        """What is believed after all that was observed."""
+        self._learn()
+        return self._beliefs
+
+    @property
+    def restarts(self) -> int:
+        """How often something was found to have changed."""
+        self._learn()
+        return self._restarts
+
     def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
         """The cheapest move under the belief in force, where all of them keep one processor busy."""
+        self._learn()
         open_moves = sober(moves)
         self._lattice.offer(state, open_moves)
         valued = self._decide(
-            state, 1, lambda: solve(self._lattice, state, open_moves, self.beliefs.draw(rng))
+            state, 1, lambda: solve(self._lattice, state, open_moves, self._beliefs.draw(rng))
         )
         return valued.moves[0][1]
 
@@ -86,7 +103,9 @@ class Adaptive:
         if course.offered is not offer.moves:
             course.offered, course.moves = offer.moves, sober(offer.moves)
             course.asks = any(move.lookup is not None for move in course.moves)
-        moves, costs = course.moves, self.beliefs.costs
+        if self._grave:
+            self._learn()
+        moves, costs = course.moves, self._beliefs.costs
         taken: tuple[Move, int] | None
         if len(moves) == 1:
             taken = moves[0], offer.size
@@ -104,12 +123,14 @@ class Adaptive:
 
     def _hits(self, state: TupleState, probe: Move) -> float:
         """Matches that a tuple is expected to find in a SteM as it is; none as long as all that probed it found it empty."""
-        here = self.beliefs.here(state, probe)
+        self._learn()
+        here = self._beliefs.here(state, probe)
         known = here is not None and here.fan_out.taken
-        return self.beliefs.expected(state, probe) if known else 0.0
+        return self._beliefs.expected(state, probe) if known else 0.0
 
     def _needed(self, offer: Offer, course: _Course, rng: random.Random) -> tuple[Move, int] | None:
         """The same of the moves that the answer needs, where they cost something."""
+        self._learn()
         state, moves = offer.state, course.moves
         unread = self._unread(moves) if self._thrifty else None
         if unread is not None:
@@ -138,7 +159,7 @@ class Adaptive:
             (
                 move
                 for move in moves
-                if move.lookup is None and move.predicate is None and not self.beliefs.met(move)
+                if move.lookup is None and move.predicate is None and not self._beliefs.met(move)
             ),
             None,
         )
@@ -153,15 +174,15 @@ class Adaptive:
 
     def _priced(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> Mapping[TupleState, Valued]:
         """Every state from here on, solved at the prices of what is scarce; which learn from it."""
-        state, draw, scarcity = offer.state, self.beliefs.draw(rng), self._scarcity
-        usual = self.beliefs.request_s
+        state, draw, scarcity = offer.state, self._beliefs.draw(rng), self._scarcity
+        usual = self._beliefs.request_s
 
         tolls: dict[Move, Toll] = {}
         # A move is the same in all states where it has not been taken, unless keys are shared.
         strange: dict[tuple[Move, float], tuple[Sequence[tuple[int, float]], float]] = {}
 
         def taken(here: TupleState, move: Move) -> tuple[Sequence[tuple[int, float]], float]:
-            if self.beliefs.here(here, move) is not None:
+            if self._beliefs.here(here, move) is not None:
                 return billed(here, move)
             key = move, self._shared(here, move)
             bill = strange.get(key)
@@ -202,7 +223,8 @@ class Adaptive:
         """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""
         decided = course.decided
         if course.probe is None or decided >= course.due:
-            fan_outs = self.beliefs.fan_outs(state, course.moves, rng)
+            self._learn()
+            fan_outs = self._beliefs.fan_outs(state, course.moves, rng)
             # Of those about as good the first, in every state: tuples that keep together travel in larger
             # batches.
             enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
@@ -233,20 +255,31 @@ class Adaptive:
         return course.solved[state]
 
     def observe(self, outcome: Outcome) -> None:
-        """Learn; start over where something has changed."""
-        if (
-            outcome.move.lookup is not None and outcome.move in self._accelerators
-        ):  # what came of it is what the SteM held; its answers come as new rows
-            self._accelerators.observe(outcome)
-            outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)
-        gathered = self._gather(outcome)
-        if gathered is not None and self.beliefs.observe(gathered):
-            self.restarts += 1
-            for course in self._courses.values():
-                course.decided = course.due = course.gone = 0
-                course.fates = 0.0
-        if outcome.taken:
-            self._courses[outcome.state].fates += outcome.taken
+        """Learn, when it is next to be decided by what is known: many at a time take half as long as one by one."""
+        self._unlearnt.append(outcome)
+        move = outcome.move
+        if move.lookup is not None or move.predicate is not None or outcome.cost:
+            self._grave = True
+        if len(self._unlearnt) >= LATE:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Learn what was observed; start over where something has changed."""
+        unlearnt, self._unlearnt, self._grave = self._unlearnt, [], False
+        for outcome in unlearnt:
+            if (
+                outcome.move.lookup is not None and outcome.move in self._accelerators
+            ):  # what came of it is what the SteM held; its answers come as new rows
+                self._accelerators.observe(outcome)
+                outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)  # noqa: PLW2901
+            gathered = self._gather(outcome)
+            if gathered is not None and self._beliefs.observe(gathered):
+                self._restarts += 1
+                for course in self._courses.values():
+                    course.decided = course.due = course.gone = 0
+                    course.fates = 0.0
+            if outcome.taken:
+                self._courses[outcome.state].fates += outcome.taken
 
     def _gather(self, outcome: Outcome) -> Outcome | None:
         """What is to be learnt now: big batches that probed a SteM at no cost are learnt several at a time."""
