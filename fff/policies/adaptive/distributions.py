@@ -76,7 +76,7 @@ class Lumps(Struct):
 
 
 def posterior(
-    own: Share | None, centre: float, *, filters: bool, dispersion: float = 1.0
+    own: Share | None, centre: float, filters: bool, dispersion: float = 1.0
 ) -> tuple[float, float]:
     """Mean and standard deviation of a fan-out in one state, given what its prior is centred on."""
     if own is None:

@@ -101,8 +101,7 @@ class Adaptive:
         """The cheapest move that has room, unless waiting for a better one is worth it; few tuples while little is known."""
         course = self._courses[offer.state]
         if course.offered is not offer.moves:
-            course.offered, course.moves = offer.moves, sober(offer.moves)
-            course.asks = any(move.lookup is not None for move in course.moves)
+            course.look_at(offer.moves)
         if self._grave:
             self._learn()
         moves, costs = course.moves, self._beliefs.costs
@@ -265,6 +264,8 @@ class Adaptive:
 
     def _learn(self) -> None:
         """Learn what was observed; start over where something has changed."""
+        if not self._unlearnt:
+            return
         unlearnt, self._unlearnt, self._grave = self._unlearnt, [], False
         for outcome in unlearnt:
             if (
@@ -320,6 +321,13 @@ class _Course(Struct):
     due: int = 0
     gone: int = 0
     fates: float = 0.0
+
+
+    def look_at(self, offered: Sequence[Move]) -> None:
+        """Tuples are offered other moves than those before them, if there were any."""
+        asks = any(move.lookup is not None for move in offered)
+        self.offered, self.moves = offered, sober(offered) if asks else tuple(offered)
+        self.asks = asks and any(move.lookup is not None for move in self.moves)
 
 
 class _Gathered(Struct):

@@ -139,10 +139,8 @@ class Beliefs:
         if everywhere is None:
             everywhere = here.everywhere = self.anywhere[move]
         changed = False
-        if taken and (cost > 0 or move.lookup is not None):
-            keys = max(1.0, taken / self.shared(*key))  # an answer is to one key at least
-        else:
-            keys = 0.0
+        asks = taken and (cost > 0 or move.lookup is not None)
+        keys = max(1.0, taken / self.shared(*key)) if asks else 0.0  # an answer is to one key at least
         if move.lookup is not None and (taken or outcome.requests):
             waited = keys if cost > 0 else 0
             here.waited.add(taken, waited)
@@ -232,7 +230,7 @@ class Beliefs:
             else known.fan_out.mean(PASS if filters else MATCHES)
         )
         here = self.here(state, move)
-        return posterior(None if here is None else here.fan_out, centre, filters=filters)[0]
+        return posterior(None if here is None else here.fan_out, centre, filters)[0]
 
     def price(self, move: Move, unknown: float) -> float:
         """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
@@ -259,8 +257,25 @@ class Beliefs:
 
     def fan_outs(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> list[float]:
         """Of each of some moves, under one draw: they cost alike."""
-        draw = Draw(self, rng)
-        return [draw(state, move)[1] for move in moves]
+        if self.costs:
+            draw = Draw(self, rng)
+            return [draw(state, move)[1] for move in moves]
+        fan_outs = []
+        for move in moves:
+            luck = _luck(rng)
+            own = self._here.get((state, move))
+            spread = posterior(None if own is None else own.fan_out, *self.everywhere(move))
+            fan_outs.append(max(0.0, spread[0] + luck * spread[1]))
+        return fan_outs
+
+    def everywhere(self, move: Move) -> tuple[float, bool, float]:
+        """Of a move in any state: what its fan-out is centred on, whether it filters, how its matches come in lumps."""
+        known = self.anywhere.get(move)
+        filters = move.predicate is not None
+        guess = PASS if filters else MATCHES
+        if known is None:
+            return guess, filters, 1.0
+        return known.fan_out.mean(guess), filters or known.fan_out.filters, known.lumps.dispersion
 
     def met(self, move: Move) -> bool:
         """Whether anything is known of what a move finds."""
@@ -295,13 +310,17 @@ def _kind(move: Move) -> int:
     return 0 if move.predicate is not None else 1 if move.lookup is None else 2
 
 
+def _luck(rng: random.Random) -> float:
+    return TEMPER * rng.gauss(0.0, 1.0) - OPTIMISM
+
+
 class Draw:
     """Cost and fan-out of any move in any state, under one draw: a move that is lucky is so in every state."""
 
     def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
         self._beliefs = beliefs
         self._rng = rng
-        self._drawn: dict[Move, tuple[float, float, float, bool, float]] = {}
+        self._drawn: dict[Move, tuple[float, float, tuple[float, bool, float]]] = {}
         self._lucks: dict[Hashable, float] = {}  # of the cost of all moves of a limiter
 
     def keys(self, state: TupleState, move: Move) -> float:
@@ -311,34 +330,25 @@ class Draw:
             return _FRESH
         here = self._beliefs.here(state, move)
         centre = anywhere.asked.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.asked, centre, filters=False)[0])
+        return min(1.0, centre if here is None else posterior(here.asked, centre, False)[0])
 
     def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
         """Seconds that a tuple costs, and the tuples that come of it."""
         drawn = self._drawn.get(move)
         if drawn is None:
             drawn = self._drawn[move] = self._move(move)
-        price, luck, centre, filters, dispersion = drawn
+        price, luck, everywhere = drawn
         here = self._beliefs.here(state, move)
         own = None if here is None else here.fan_out
-        mean, deviation = posterior(own, centre, filters=filters, dispersion=dispersion)
+        mean, deviation = posterior(own, *everywhere)
         fan_out = max(0.0, mean + luck * deviation)
         if move.lookup is not None:
             price *= self._fresh(state, move, here)
         return price, fan_out
 
-    def _move(self, move: Move) -> tuple[float, float, float, bool, float]:
-        beliefs = self._beliefs
-        known = beliefs.anywhere.get(move)
-        guess = MATCHES if move.predicate is None else PASS
+    def _move(self, move: Move) -> tuple[float, float, tuple[float, bool, float]]:
         price = self._price(move)
-        if known is None:
-            return price, self._luck(), guess, move.predicate is not None, 1.0
-        filters = move.predicate is not None or known.fan_out.filters
-        return price, self._luck(), known.fan_out.mean(guess), filters, known.lumps.dispersion
-
-    def _luck(self) -> float:
-        return TEMPER * self._rng.gauss(0.0, 1.0) - OPTIMISM
+        return price, _luck(self._rng), self._beliefs.everywhere(move)
 
     def _price(self, move: Move) -> float:
         beliefs = self._beliefs
@@ -349,7 +359,7 @@ class Draw:
         level, deviation = beliefs.cost(move).posterior(beliefs.centre(move))
         whose = move if move.lookup is None else beliefs.limiter(move)
         if whose not in self._lucks:
-            self._lucks[whose] = self._luck()
+            self._lucks[whose] = _luck(self._rng)
         return math.exp(level + self._lucks[whose] * deviation)
 
     def _fresh(self, state: TupleState, move: Move, here: _Counts | None) -> float:
@@ -360,4 +370,4 @@ class Draw:
         if self._beliefs.by_request or not self._beliefs.measured(move):
             return self.keys(state, move)
         centre = anywhere.waited.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.waited, centre, filters=False)[0])
+        return min(1.0, centre if here is None else posterior(here.waited, centre, False)[0])
