@@ -172,7 +172,8 @@ class Adaptive:
     def _let_go(self, offer: Offer, course: _Course, move: Move, size: int, load: Load) -> tuple[Move, int]:
         """A move that has room, and how many tuples take it, if there are so many."""
         # A request costs about the same however few keys it carries: the last one is filled, too.
-        size = min(-(-size // load.batch) * load.batch, offer.size, offer.size if load.room is None else load.room)
+        room = offer.size if load.room is None else load.room
+        size = min(-(-size // load.batch) * load.batch, offer.size, room)
         course.gone += size
         self._begun[offer.state] = self._begun.get(offer.state, 0) + size
         return move, size
@@ -196,7 +197,9 @@ class Adaptive:
         idle, _ = self._scarcity.place(move, load)
         return self._scarcity.fair(valued.bill(best), valued.bill(move), idle)
 
-    def _priced(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> Mapping[TupleState, Valued]:
+    def _priced(
+        self, offer: Offer, moves: tuple[Move, ...], rng: random.Random
+    ) -> Mapping[TupleState, Valued]:
         """Every state from here on, solved at the prices of what is scarce; which learn from it."""
         state, draw, scarcity = offer.state, self._beliefs.draw(rng), self._scarcity
         usual = self._beliefs.request_s
@@ -298,7 +301,9 @@ class Adaptive:
             ):  # what came of it is what the SteM held; its answers come as new rows
                 self._accelerators.observe(outcome)
                 outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)  # noqa: PLW2901
-            gathered = self._gather(outcome)
+            free = outcome.move.lookup is None and outcome.move.predicate is None and not outcome.cost
+            many = free and outcome.taken >= MANY and outcome.informed
+            gathered = self._gather(outcome) if many else outcome
             if gathered is not None and self._beliefs.observe(gathered):
                 self._restarts += 1
                 for course in self._courses.values():
@@ -309,20 +314,12 @@ class Adaptive:
 
     def _gather(self, outcome: Outcome) -> Outcome | None:
         """What is to be learnt now: big batches that probed a SteM at no cost are learnt several at a time."""
-        move, taken = outcome.move, outcome.taken
-        if (
-            taken < MANY
-            or move.lookup is not None
-            or move.predicate is not None
-            or outcome.cost
-            or not outcome.informed
-        ):
-            return outcome
+        move = outcome.move
         so_far = self._gathered[outcome.state, move]
         so_far.count += 1
         if so_far.count <= TOGETHER:  # the first ones
             return outcome
-        so_far.taken += taken
+        so_far.taken += outcome.taken
         so_far.produced += outcome.produced
         so_far.requests += outcome.requests
         if so_far.count < 2 * TOGETHER:
@@ -346,7 +343,6 @@ class _Course(Struct):
     due: int = 0
     gone: int = 0
     fates: float = 0.0
-
 
     def look_at(self, offered: Sequence[Move]) -> None:
         """Tuples are offered other moves than those before them, if there were any."""

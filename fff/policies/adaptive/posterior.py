@@ -139,24 +139,26 @@ class Beliefs:
         if everywhere is None:
             everywhere = here.everywhere = self.anywhere[move]
         changed = False
-        asks = taken and (cost > 0 or move.lookup is not None)
-        keys = max(1.0, taken / self.shared(*key)) if asks else 0.0  # an answer is to one key at least
-        if move.lookup is not None and (taken or outcome.requests):
-            waited = keys if cost > 0 else 0
-            here.waited.add(taken, waited)
-            here.asked.add(taken, outcome.requests)
-            everywhere.waited.add(keys, waited)
-            everywhere.asked.add(keys, outcome.requests)
-        if cost > 0 and taken:
-            changed = self._learn_cost(move, math.log(cost / keys))
+        if (taken and (cost > 0 or move.lookup is not None)) or outcome.requests:
+            keys = max(1.0, taken / self.shared(*key)) if taken else 0.0  # an answer is to one key at least
+            if move.lookup is not None:
+                waited = keys if cost > 0 else 0
+                here.waited.add(taken, waited)
+                here.asked.add(taken, outcome.requests)
+                everywhere.waited.add(keys, waited)
+                everywhere.asked.add(keys, outcome.requests)
+            if cost > 0 and taken:
+                changed = self._learn_cost(move, math.log(cost / keys))
         if outcome.informed and (taken or outcome.produced):
-            here.fan_out.add(taken, outcome.produced)
-            everywhere.fan_out.add(taken, outcome.produced)
-            if move.predicate is None and taken:
-                everywhere.lumps.add(taken, outcome.produced)
-            if here.change is None:
-                here.change = CountChange(filters=move.predicate is not None)
-            since = here.change.add(taken, outcome.produced)
+            produced, change = outcome.produced, here.change
+            for share in (here.fan_out, everywhere.fan_out):
+                share.taken += taken
+                share.produced += produced
+            if taken and move.predicate is None:
+                everywhere.lumps.add(taken, produced)
+            if change is None:
+                change = here.change = CountChange(filters=move.predicate is not None)
+            since = change.add(taken, produced)
             if since is not None:
                 changed = True
                 self._begin_anew(key, since)

@@ -20,7 +20,7 @@ class SharedKeys:
 
     def __init__(self, plan: BlockPlan | None) -> None:
         self._constraints = None if plan is None else Constraints.of(plan)
-        self._copies: dict[int, float] = {}  # rows for a key that has any, by alias, where these are more than one
+        self._copies: dict[int, float] = {}  # rows for a key that has any, where more than one, by alias
         self._origins: dict[tuple[int, Move], int] = {}
 
     def learn(self, move: Move, load: Load) -> None:
