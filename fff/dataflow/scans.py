@@ -171,7 +171,7 @@ class Scans:
         running = [scan for scan in scans if scan.state is ScanState.RUNNING]
         for scan in running:
             scan.ahead = None
-        if self._policy is None or not running or not self._may_race(table):
+        if self._policy is None or len(scans) == 1 or not running or not self._may_race(table):
             return []
         totals = {scan.total for scan in running if scan.total is not None}
         if len(totals) > 1:  # they are not the same table: the first of them is, as long as it goes on
@@ -204,8 +204,7 @@ class Scans:
         recursive = plan.recursion is not None and plan.recursion.table == table
         running = (scan for scan in self._block.scans[table] if scan.state is ScanState.RUNNING)
         return (
-            len(self._block.scans[table]) > 1
-            and any(scan.total is not None for scan in running)
+            any(scan.total is not None for scan in running)
             and plan.tables[table].identity != "position"
             and plan.limit is None
             and not recursive

@@ -202,6 +202,52 @@ def test_a_request_is_filled() -> None:
     )  # type: ignore[index]
 
 
+def test_one_request_for_all_is_decided_without_looking_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is known of either lookup: any will do, but for what the plan says of prices."""
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    def first(plan: BlockPlan, backlog: int = 0, size: int = 40) -> Counter[tuple[Move, int] | None]:
+        def load(move: Move) -> Load:
+            return Load(backlog if move == TO_1 else 0, 200, batch=50)
+
+        one = Offer(NEW, (TO_1, TO_2), size, load)
+        return Counter(Adaptive(plan).take(one, random.Random(seed)) for seed in range(40))
+
+    assert {taken[1] for taken in first(LOOKUPS, size=60) if taken} == {50}, "it takes two"
+    monkeypatch.setattr(Adaptive, "_priced", never)
+    alike = first(LOOKUPS)
+    assert min(alike[TO_1, 40], alike[TO_2, 40]) > 10
+    assert alike.total() == 40
+    assert first(priced(0.0, 0.01))[TO_1, 40] > 30, (
+        "what multiplies goes last, if it does: some hope for less"
+    )
+    assert first(priced(0.01, 0.0))[TO_2, 40] > 30
+    with pytest.raises(AssertionError):
+        first(LOOKUPS, size=60)
+    with pytest.raises(AssertionError):
+        first(LOOKUPS, backlog=200)
+
+
+def test_what_was_observed_counts_when_it_is_asked_for() -> None:
+    """Outcomes are learnt late: never after the decisions that rest on them, nor after a question."""
+    policy, rng = Adaptive(LOOKUPS), random.Random(0)
+    probes = Offer(NEW, (Move(1), Move(2)), 40, lambda _: Load())
+    for _ in range(10):
+        policy.observe(Outcome(NEW, Move(1), 40, 400))
+        policy.observe(Outcome(NEW, Move(2), 40, 4))
+    assert policy.take(probes, rng) == (Move(2), 40)
+    policy.observe(Outcome(NEW, TO_1, 1, 1, 1, cost=1.0))
+    assert policy.beliefs.measured(TO_1)
+    many, one_by_one = Adaptive(LOOKUPS), Beliefs()
+    for number in range(200):
+        outcome = Outcome(NEW, TO_1, 1, number % 3, 1, cost=1.0)
+        many.observe(outcome)
+        one_by_one.observe(outcome)
+    assert many.beliefs.lessons() == one_by_one.lessons()
+
+
 @pytest.mark.parametrize("name", ["adaptive", "benefit"])
 def test_these_pull(name: str) -> None:
     assert isinstance(make_policy(name, LOOKUPS), PullingPolicy)
@@ -420,8 +466,8 @@ def test_free_probes_of_big_batches_are_learnt_several_at_a_time_and_none_is_los
 
 def test_what_is_found_out_about_later_is_in_no_earlier_bill() -> None:
     scarcity = Scarcity(None, "balanced")
-    scarcity.place(A, lambda _: Load(0, 1))
+    scarcity.place(A, Load(0, 1))
     scarcity.learn(NEW, (1.0, 0.0, 1.0), lambda _: (1.0, 0.0, 1.0), 1, {})
-    place, _ = scarcity.place(B, lambda _: Load(0, 1))
+    place, _ = scarcity.place(B, Load(0, 1))
     assert not scarcity.knows(NEW)
     assert scarcity.fair((1.0, 0.0, 1.0), (1.0, 0.0, 0.5), place)

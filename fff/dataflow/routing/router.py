@@ -52,6 +52,7 @@ class Router(Parking):
         self.emitted = 0  # results so far
         self.routing: dict[tuple[TupleState, Move], list[int]] = {}  # -> [batches, tuples]
         self._rng = rng
+        self._expected = [partial(block.expected, alias) for alias in range(len(block.plan.aliases))]
         self._right_sides = RightSides(block)
         self._probers = Probers(block)
         self._waking: deque[Iterator[None]] = deque()  # matches of arrived rows with parked tuples, half made
@@ -149,15 +150,15 @@ class Router(Parking):
         elif self._pulling is None:
             move = self.policy.choose(batch.state, moves, self._rng)
         else:
-            first = batch.state.span.bit_length() - 1
-            expected = partial(self.block.expected, first)
+            expected = self._expected[batch.state.span.bit_length() - 1]
             offer = Offer(batch.state, moves, len(batch), self.load, urgent, self.block.pages, expected)
             taken = self._pulling.take(offer, self._rng)
             if taken is None and self._looking_up():
                 self.waiting.hold(batch, urgent=urgent)
                 return
-            move, size = taken or (self.policy.choose(batch.state, moves, self._rng), len(batch))
-            batch = self._part(batch, move, size, urgent=urgent)
+            move, size = taken or (self.policy.choose(batch.state, moves, self._rng), offer.size)
+            if size < offer.size:
+                batch = self._part(batch, move, size, urgent=urgent)
         assert move in moves, f"{move} is not a legal move of {batch.state}"
         if move.predicate is not None:
             self._select(batch, move)
@@ -178,8 +179,6 @@ class Router(Parking):
     def _part(self, batch: TupleBatch, move: Move, size: int, *, urgent: bool) -> TupleBatch:
         """The tuples of a batch that go now; the others wait. Those whose key has been asked for go beyond `size`."""
         assert size > 0, f"{move} was chosen for no tuple"
-        if size >= len(batch):
-            return batch
         if move.lookup is None:
             part, rest = batch.split(size)
             self.waiting.push(rest, urgent=urgent, back=True)

@@ -60,6 +60,8 @@ class Accelerators:
 
 def _free(plan: BlockPlan, *, priced: bool) -> dict[Move, int]:
     """Lookups on what is scanned, with their batch sizes, whose limiter serves no scan and no lookup that tuples need."""
+    if not any(table.scans and table.lookups for table in plan.tables):
+        return {}
     scans = (scan.limiter for table in plan.tables for scan in table.scans if scan.limiter is not None)
     busy = needed_limiters(plan).union(scans)
     return {

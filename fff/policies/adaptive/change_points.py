@@ -10,6 +10,7 @@ keeps this free of a forgetting constant).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from fff.structs import Struct
 
@@ -29,6 +30,15 @@ class Since(Struct, frozen=True):
     square: float = 0.0
 
 
+def _threshold(seen: int) -> float:
+    seen = max(2, seen)
+    return math.log(seen * math.log2(seen) / FALSE_ALARM)
+
+
+#: No stream that is looked at has a lower one.
+_LEAST_THRESHOLD = _threshold(_FIRST_LOOK)
+
+
 class _Stream:
     """Cumulative sums of a stream, and when to look at it next."""
 
@@ -38,24 +48,30 @@ class _Stream:
         self.square = [0.0]
         self._next = _FIRST_LOOK
         self._seen = 0
+        self._unseen: list[tuple[float, float]] = []  # came since the last look
 
-    def add(self, weight: float, total: float, square: float) -> bool:
-        """Append; returns whether it is time to look."""
-        self.weight.append(self.weight[-1] + weight)
-        self.total.append(self.total[-1] + total)
-        self.square.append(self.square[-1] + square)
-        self._seen += 1
-        if len(self.weight) > _KEPT:
-            del self.weight[1:-1:2], self.total[1:-1:2], self.square[1:-1:2]
-        if self._seen < self._next:
-            return False
-        self._next = self._seen + max(1, min(_LOOK_MOST, int(self._seen * _LOOK_SHARE)))
-        return True
+    def add(self, weight: float, total: float) -> Sequence[tuple[float, float]]:
+        """Append; what came since the last look, if it is time for another."""
+        unseen = self._unseen
+        unseen.append((weight, total))
+        seen = self._seen + len(unseen)
+        if seen < self._next:
+            return ()
+        weights, totals, squares = self.weight, self.total, self.square
+        for one, many in unseen:
+            weights.append(weights[-1] + one)
+            totals.append(totals[-1] + many)
+            # Of counts produced^2 / taken: with its sum, Pearson's dispersion needs no second pass.
+            squares.append(squares[-1] + many * many / max(one, 1.0))
+            if len(weights) > _KEPT:
+                del weights[1:-1:2], totals[1:-1:2], squares[1:-1:2]
+        self._unseen, self._seen = [], seen
+        self._next = seen + max(1, min(_LOOK_MOST, int(seen * _LOOK_SHARE)))
+        return unseen
 
     def threshold(self) -> float:
         """Of the log likelihood ratio; grows with the logarithm of what has been seen."""
-        seen = max(2, self._seen)
-        return math.log(seen * math.log2(seen) / FALSE_ALARM)
+        return _threshold(self._seen)
 
     def splits(self) -> list[int]:
         """Places to compare before and after: 1, 2, 4, ... observations from the end."""
@@ -97,15 +113,19 @@ class CountChange:
         if not taken:
             self._early += produced
             return None
-        stream, likelihood = self._stream, self._log_likelihood
+        stream = self._stream
         produced, self._early = produced + self._early, 0.0
-        self._closest += likelihood(produced, taken)
-        # produced^2 / taken: with its sum, Pearson's dispersion needs no second pass.
-        if not stream.add(taken, produced, produced * produced / max(taken, 1.0)):
+        unseen = stream.add(taken, produced)
+        if not unseen:
             return None
+        likelihood = self._log_likelihood
+        for size, count in unseen:
+            self._closest += likelihood(count, size)
         size, count = stream.weight[-1], stream.total[-1]
-        whole, bar = likelihood(count, size), stream.threshold() * self._dispersion()
-        if self._closest - whole <= bar:  # two fan-outs fit no better than one for each observation
+        whole = likelihood(count, size)
+        # Two fan-outs fit no better than one for each observation.
+        most = self._closest - whole
+        if most <= _LEAST_THRESHOLD or most <= (bar := stream.threshold() * self._dispersion()):
             return None
         best, where = bar, 0
         for place in stream.splits():
@@ -120,7 +140,8 @@ class CountChange:
         return since
 
     def _log_likelihood(self, count: float, size: float) -> float:
-        return _plogp(count, size) + (_plogp(size - count, size) if self._filters else 0.0)
+        found = count * math.log(count / size) if count > 0 and size > 0 else 0.0
+        return found + _plogp(size - count, size) if self._filters else found
 
     def _dispersion(self) -> float:
         """How much more than Poisson the counts vary: fan-outs of a join come in lumps."""
@@ -145,20 +166,22 @@ class LevelChange:
     def add(self, value: float) -> Since | None:
         """One more observation; what came since the change, if there was one."""
         stream = self._stream
-        if not stream.add(1.0, value, value * value):
+        if not stream.add(1.0, value):
             return None
         size, total, square = stream.weight[-1], stream.total[-1], stream.square[-1]
-        best, where = 0.0, 0
-        for place in stream.splits():
-            before, sum_before = stream.weight[place], stream.total[place]
-            after, sum_after = size - before, total - sum_before
-            within = square - sum_before**2 / before - sum_after**2 / after
-            variance = (max(0.0, within) + self._BELIEF * self._SPREAD**2) / (size - 2 + self._BELIEF)
-            gap = sum_before / before - sum_after / after
-            gain = gap * gap * before * after / size / (2 * variance)
-            if gain > best:
-                best, where = gain, place
-        if best <= stream.threshold():
+        # The better two levels explain what varies, the more they gain: of all splits the one that explains most counts.
+        most, where = -1.0, 0
+        weights, totals, last, back = stream.weight, stream.total, len(stream.weight) - 1, 1
+        while back < last:
+            before, sum_before = weights[last - back], totals[last - back]
+            sum_after = total - sum_before
+            explained = sum_before * sum_before / before + sum_after * sum_after / (size - before)
+            if explained > most:
+                most, where = explained, last - back
+            back *= 2
+        within = max(0.0, square - most)
+        variance = (within + self._BELIEF * self._SPREAD**2) / (size - 2 + self._BELIEF)
+        if (most - total * total / size) / (2 * variance) <= stream.threshold():
             return None
         since = stream.since(where)
         self._stream = _Stream()

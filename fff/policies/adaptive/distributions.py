@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+from fff.structs import Struct
+
 #: Tuples that the marginal of a move counts for in each state.
 STRENGTH = 10.0
 #: Before anything is known a predicate passes half of the tuples, a probe finds one match; as if one tuple
@@ -23,14 +25,11 @@ _SPREAD, _BELIEF = 0.5, 2.0
 _LEVEL_SPREAD = 1.5
 
 
-class Share:
+class Share(Struct):
     """Tuples taken, and what came of them: tuples produced, or tuples that had to wait for an answer."""
 
-    __slots__ = ("produced", "taken")
-
-    def __init__(self) -> None:
-        self.taken = 0.0
-        self.produced = 0.0
+    taken: float = 0.0
+    produced: float = 0.0
 
     def add(self, taken: float, produced: float) -> None:
         """Count."""
@@ -53,32 +52,31 @@ class Share:
         return self.taken > 0 and self.produced <= self.taken
 
 
-class Lumps:
+class Lumps(Struct):
     """How much more than Poisson a fan-out varies (Pearson): tuples that come of one tuple take the same key along."""
 
-    __slots__ = ("_produced", "_seen", "_squares", "_taken")
-
-    def __init__(self) -> None:
-        self._seen = 0
-        self._taken = self._produced = self._squares = 0.0
+    seen: int = 0
+    taken: float = 0.0
+    produced: float = 0.0
+    squares: float = 0.0
 
     def add(self, taken: float, produced: float) -> None:
         """Count one observation, of at least one tuple."""
-        self._seen += 1
-        self._taken += taken
-        self._produced += produced
-        self._squares += produced * produced / taken
+        self.seen += 1
+        self.taken += taken
+        self.produced += produced
+        self.squares += produced * produced / taken
 
     @property
     def dispersion(self) -> float:
         """Tuples that are worth one independent tuple."""
-        if self._seen < 3 or not self._produced:
+        if self.seen < 3 or not self.produced:
             return 1.0
-        return max(1.0, (self._squares * self._taken / self._produced - self._produced) / (self._seen - 1))
+        return max(1.0, (self.squares * self.taken / self.produced - self.produced) / (self.seen - 1))
 
 
 def posterior(
-    own: Share | None, centre: float, *, filters: bool, dispersion: float = 1.0
+    own: Share | None, centre: float, filters: bool, dispersion: float = 1.0
 ) -> tuple[float, float]:
     """Mean and standard deviation of a fan-out in one state, given what its prior is centred on."""
     if own is None:
@@ -92,15 +90,12 @@ def posterior(
     return mean, math.sqrt(mean * (1 - mean) / (STRENGTH + taken + 1))
 
 
-class Cost:
+class Cost(Struct):
     """Logarithms of the seconds that a move costs a tuple."""
 
-    __slots__ = ("count", "square", "total")
-
-    def __init__(self, count: float = 0.0, total: float = 0.0, square: float = 0.0) -> None:
-        self.count = count
-        self.total = total
-        self.square = square
+    count: float = 0.0
+    total: float = 0.0
+    square: float = 0.0
 
     def add(self, log_cost: float) -> None:
         """Count one observation."""

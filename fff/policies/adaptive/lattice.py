@@ -7,8 +7,7 @@ For predicates that commute this is exact whatever their correlation, as S says 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fff.dataflow.plan.moves import Move, after
 from fff.dataflow.plan.plan import BlockPlan
@@ -21,11 +20,16 @@ MAX_STATES = 256
 
 #: What a move is believed to do to one tuple: cost and fan-out.
 Belief = Callable[[TupleState, Move], tuple[float, float]]
-#: The same with what it takes of each resource, by the resource's place in a bill.
-Billing = Callable[[TupleState, Move], tuple[Sequence[tuple[int, float]], float]]
+#: What it takes of each resource, by the resource's place in a bill.
+_Taken = Sequence[tuple[int, float]]
+#: The same with that in place of the cost.
+Billing = Callable[[TupleState, Move], tuple[_Taken, float]]
+#: The fan-out of a move, the place of the state that it leads to, and of what it takes.
+_Turn = tuple[float, int, int]
 
-#: A state and those reachable from it, furthest-travelled first, with their moves and where these lead.
-Below = tuple[tuple[TupleState, tuple[tuple[Move, TupleState], ...]], ...]
+#: A state and those reachable from it, furthest-travelled first, with their moves and the places of those that they
+#: lead to.
+Below = tuple[tuple[TupleState, tuple[tuple[Move, int], ...]], ...]
 
 
 def sober(moves: Sequence[Move]) -> tuple[Move, ...]:
@@ -112,7 +116,11 @@ class Lattice:
                         else _left(self._moves[here], move)
                     )
                 todo.append(there)
-        return tuple(sorted(transitions.items(), key=lambda item: -item[0].weight))
+        states = sorted(transitions, key=lambda state: -state.weight)
+        places = {here: place for place, here in enumerate(states)}
+        return tuple(
+            (here, tuple((move, places[there]) for move, there in transitions[here])) for here in states
+        )
 
     def _too_wide(self, state: TupleState) -> bool:
         """Whether moves that do not hinder one another lead to more states than are looked through.
@@ -147,10 +155,10 @@ def solve(
     if not below:
         return {state: _by_rank(state, moves, belief)}
     solved: dict[TupleState, Valued] = {}
-    values: dict[TupleState, float] = {}
+    values: list[float] = []
     for here, steps in below:
         if not steps:
-            values[here] = 0.0
+            values.append(0.0)
             continue
         options = []
         for move, there in steps:
@@ -159,7 +167,7 @@ def solve(
         if len(options) > 1:
             options.sort(key=_first)
         valued = solved[here] = Valued(tuple(options))
-        values[here] = valued.value
+        values.append(valued.value)
     return solved
 
 
@@ -168,87 +176,109 @@ class Bills:
 
     Args:
         below: a state and those that can be reached from it, as `Lattice.below` has them.
-        billing: what each move takes; asked once, before prices are.
+        billing: what each move takes; asked once, before prices are. Moves that take the same are priced once where it
+            says so by the same object.
     """
 
     def __init__(self, below: Below, billing: Billing) -> None:
-        places = {here: place for place, (here, _) in enumerate(below)}
-        self._states = [here for here, _ in below]
-        self._steps = [
-            [_Turn(move, places[there], *billing(here, move)) for move, there in steps]
-            for here, steps in below
-        ]
+        self._below = below
+        self.places = {here: place for place, (here, steps) in enumerate(below) if steps}
+        self._taken: list[_Taken] = []
+        known: dict[int, int] = {}  # places of these, by identity
+        self._steps: list[list[_Turn]] = []
+        for here, steps in below:
+            turns: list[_Turn] = []
+            for move, there in steps:
+                taken, fan_out = billing(here, move)
+                if id(taken) not in known:
+                    known[id(taken)] = len(self._taken)
+                    self._taken.append(taken)
+                turns.append((fan_out, there, known[id(taken)]))
+            self._steps.append(turns)
         self._ways: list[_Turn | None] = []
         self._cheapest: tuple[float, ...] = ()
 
-    def solve(self, prices: Sequence[float]) -> dict[TupleState, Valued]:
+    def solve(self, prices: Sequence[float]) -> Mapping[TupleState, Valued]:
         """The cost of each move from every state, and its bill."""
-        values, ways = self._walk(prices)
-        solved: dict[TupleState, Valued] = {}
-        for here, steps in zip(self._states, self._steps, strict=True):
-            if steps:
-                options = [(step.cost(prices, values), step.move) for step in steps]
-                options.sort(key=_first)
-                solved[here] = Valued(tuple(options), partial(_bill_of, steps, ways, len(prices)))
-        return solved
+        return _Solved(self, prices)
+
+    def valued(
+        self, place: int, prices: Sequence[float], values: Sequence[float], ways: Sequence[_Turn | None]
+    ) -> Valued:
+        """The state at a place, at the prices that the others were valued by."""
+        costs, turns = self._costs(prices), {}
+        options = []
+        for (move, _), turn in zip(self._below[place][1], self._steps[place], strict=True):
+            fan_out, there, taken = turns[move] = turn
+            options.append((fan_out * values[there] + costs[taken], move))
+        options.sort(key=_first)
+        return Valued(tuple(options), lambda move: self._bill(turns[move], ways, len(prices)))
 
     def cheapest(self, prices: Sequence[float]) -> tuple[float, ...]:
         """The bill of the cheapest way from the first state alone."""
-        ways = self._walk(prices)[1]
+        ways = self.walk(prices)[1]
         if ways != self._ways:  # as a rule they are those of the prices before
-            self._ways, self._cheapest = ways, _bill(ways[-1], ways, len(prices))
+            self._ways, self._cheapest = ways, self._bill(ways[-1], ways, len(prices))
         return self._cheapest
 
-    def _walk(self, prices: Sequence[float]) -> tuple[list[float], list[_Turn | None]]:
+    def _costs(self, prices: Sequence[float]) -> list[float]:
+        costs = []
+        for taken in self._taken:
+            cost = 0.0
+            for place, amount in taken:
+                cost += prices[place] * amount
+            costs.append(cost)
+        return costs
+
+    def walk(self, prices: Sequence[float]) -> tuple[list[float], list[_Turn | None]]:
         """What a tuple costs from each state on, and its cheapest step; all that a state leads to comes before it."""
+        costs = self._costs(prices)
         values: list[float] = []
         ways: list[_Turn | None] = []
-        for steps in self._steps:
+        for turns in self._steps:
             least, way = 0.0, None
-            for step in steps:
-                cost = step.fan_out * values[step.there]
-                for (
-                    place,
-                    amount,
-                ) in step.taken:  # `_Turn.cost`, without a call: this is walked some dozen times a decision
-                    cost += prices[place] * amount
+            for turn in turns:  # this is walked some dozen times a decision
+                fan_out, there, taken = turn
+                cost = fan_out * values[there] + costs[taken]
                 if way is None or cost < least:
-                    least, way = cost, step
+                    least, way = cost, turn
             values.append(least)
             ways.append(way)
         return values, ways
 
-
-class _Turn(Struct, frozen=True):
-    """A move from one state to the state at the place `there`, and what it takes of a tuple."""
-
-    move: Move
-    there: int
-    taken: Sequence[tuple[int, float]]
-    fan_out: float
-
-    def cost(self, prices: Sequence[float], values: Sequence[float]) -> float:
-        cost = self.fan_out * values[self.there]
-        for place, amount in self.taken:
-            cost += prices[place] * amount
-        return cost
+    def _bill(self, turn: _Turn | None, ways: Sequence[_Turn | None], width: int) -> tuple[float, ...]:
+        """What a step and the cheapest ones after it take."""
+        bill, share = [0.0] * width, 1.0
+        while turn is not None:
+            fan_out, there, taken = turn
+            for place, amount in self._taken[taken]:
+                bill[place] += share * amount
+            share *= fan_out
+            turn = ways[there]
+        return tuple(bill)
 
 
-def _bill(step: _Turn | None, ways: Sequence[_Turn | None], width: int) -> tuple[float, ...]:
-    """What a step and the cheapest ones after it take."""
-    bill, share = [0.0] * width, 1.0
-    while step is not None:
-        for place, amount in step.taken:
-            bill[place] += share * amount
-        share *= step.fan_out
-        step = ways[step.there]
-    return tuple(bill)
+class _Solved(Mapping[TupleState, Valued]):
+    """States valued at some prices: the moves of one are told apart when it is asked for, as few ever are."""
 
+    def __init__(self, bills: Bills, prices: Sequence[float]) -> None:
+        self._bills, self._prices = bills, prices
+        self._values, self._ways = bills.walk(prices)
+        self._places = bills.places
+        self._valued: dict[TupleState, Valued] = {}
 
-def _bill_of(
-    steps: Sequence[_Turn], ways: Sequence[_Turn | None], width: int, move: Move
-) -> tuple[float, ...]:
-    return _bill(next(step for step in steps if step.move == move), ways, width)
+    def __getitem__(self, state: TupleState) -> Valued:
+        valued = self._valued.get(state)
+        if valued is None:
+            valued = self._bills.valued(self._places[state], self._prices, self._values, self._ways)
+            self._valued[state] = valued
+        return valued
+
+    def __iter__(self) -> Iterator[TupleState]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def _by_rank(state: TupleState, moves: Sequence[Move], belief: Belief) -> Valued:

@@ -10,6 +10,7 @@ end of their way anyway is learnt there for nothing. docs/policies.md has the me
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace
@@ -23,7 +24,7 @@ from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.rival_scans import RivalScans
 from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity, Toll
 from fff.policies.adaptive.shared_keys import SharedKeys
-from fff.structs import replace
+from fff.structs import Struct, replace
 
 #: Decisions are made one by one after a start or a change; later after a share of those made, and after so
 #: many at most.
@@ -46,6 +47,8 @@ HASTE = 1.0
 ABOUT = 0.2
 #: Outcomes of such moves, of at least so many tuples each, that are learnt together after as many one by one.
 TOGETHER, MANY = 8, 32
+#: Outcomes that wait to be learnt at most.
+LATE = 64
 
 
 class Adaptive:
@@ -61,33 +64,54 @@ class Adaptive:
         self._accelerators = Accelerators(plan, prefer)
         self._rival_scans = RivalScans(plan, prefer)
         self._shared = SharedKeys(plan)
-        self.beliefs = Beliefs(
+        self._beliefs = Beliefs(
             by_request=prefer == "cheap", past=past, limiter=self._scarcity.limiter, shared=self._shared
         )
-        self.restarts = 0
+        self._restarts = 0
+        self._unlearnt: list[Outcome] = []
+        self._grave = False  # whether one of these may be a reason to start over
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
         self._lattice = Lattice(plan)
-        self._solved: dict[TupleState, Valued] = {}
-        self._probes: dict[TupleState, Move] = {}
-        self._decided: dict[TupleState, int] = {}  # tuples, since the last restart
-        self._due: dict[TupleState, int] = {}  # solve anew when so many are decided
-        self._gathered: dict[tuple[TupleState, Move], tuple[int, int, int, int]] = {}
-        self._gone: dict[TupleState, int] = {}  # tuples that were let go, since the last restart
-        self._fates: dict[TupleState, float] = {}  # tuples whose outcome is known, since the last restart
+        self._courses: dict[TupleState, _Course] = defaultdict(_Course)
+        self._gathered: dict[tuple[TupleState, Move], _Gathered] = defaultdict(_Gathered)
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What is believed after all that was observed."""
+        self._learn()
+        return self._beliefs
+
+    @property
+    def restarts(self) -> int:
+        """How often something was found to have changed."""
+        self._learn()
+        return self._restarts
 
     def choose(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> Move:
         """The cheapest move under the belief in force, where all of them keep one processor busy."""
+        self._learn()
         open_moves = sober(moves)
         self._lattice.offer(state, open_moves)
         valued = self._decide(
-            state, 1, lambda: solve(self._lattice, state, open_moves, self.beliefs.draw(rng))
+            state, 1, lambda: solve(self._lattice, state, open_moves, self._beliefs.draw(rng))
         )
         return valued.moves[0][1]
 
     def take(self, offer: Offer, rng: random.Random) -> tuple[Move, int] | None:
         """The cheapest move that has room, unless waiting for a better one is worth it; few tuples while little is known."""
-        moves = sober(offer.moves)
-        taken = (moves[0], offer.size) if len(moves) == 1 else self._needed(offer, moves, rng)
+        course = self._courses[offer.state]
+        if course.offered is not offer.moves:
+            course.look_at(offer.moves)
+        if self._grave:
+            self._learn()
+        moves, costs = course.moves, self._beliefs.costs
+        taken: tuple[Move, int] | None
+        if len(moves) == 1:
+            taken = moves[0], offer.size
+        elif course.asks or (costs and any(move in costs for move in moves)):
+            taken = self._needed(offer, course, rng)
+        else:
+            taken = self._probe(offer.state, course, offer.size, rng), offer.size
         if taken is None or len(moves) == len(offer.moves):
             return taken
         return self._accelerators.beside(offer, *taken, self._hits(offer.state, taken[0]), rng) or taken
@@ -98,36 +122,61 @@ class Adaptive:
 
     def _hits(self, state: TupleState, probe: Move) -> float:
         """Matches that a tuple is expected to find in a SteM as it is; none as long as all that probed it found it empty."""
-        here = self.beliefs.here(state, probe)
+        self._learn()
+        here = self._beliefs.here(state, probe)
         known = here is not None and here.fan_out.taken
-        return self.beliefs.expected(state, probe) if known else 0.0
+        return self._beliefs.expected(state, probe) if known else 0.0
 
-    def _needed(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> tuple[Move, int] | None:
-        """The same of the moves that the answer needs."""
-        state = offer.state
-        costs = self.beliefs.costs
-        if not any(move.lookup is not None or (costs and move in costs) for move in moves):
-            return self._probe(state, moves, offer.size, rng), offer.size
+    def _needed(self, offer: Offer, course: _Course, rng: random.Random) -> tuple[Move, int] | None:
+        """The same of the moves that the answer needs, where they cost something."""
+        self._learn()
+        state, moves = offer.state, course.moves
         unread = self._unread(moves) if self._thrifty else None
         if unread is not None:
             return unread, offer.size
-        before = self._solved.get(state)
+        if course.solved is None and not any(move in self._beliefs.anywhere for move in moves):
+            guess = self._alone(offer, moves, rng)
+            if guess is not None:
+                return self._let_go(offer, course, guess[0], offer.size, guess[1])
+        before = None if course.solved is None else course.solved[state]
         least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
-        gone, known = self._gone.get(state, 0), self._fates.get(state, 0.0)
+        gone, known = course.gone, course.fates
         size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
         self._lattice.offer(state, moves)
         valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
         for place, (_, move) in enumerate(valued.moves):
             load = offer.load(move)
-            room = offer.size if load.room is None else load.room
-            if room <= 0 or (place and not self._fair(valued, place, offer.load)):
+            if load.room == 0 or (place and not self._fair(valued, place, load)):
                 continue
-            # A request costs about the same however few keys it carries: the last one is filled, too.
-            size = min(-(-size // load.batch) * load.batch, offer.size, room)
-            self._gone[state] = gone + size
-            self._begun[state] = self._begun.get(state, 0) + size
-            return move, size
+            return self._let_go(offer, course, move, size, load)
         return None
+
+    def _alone(self, offer: Offer, moves: Sequence[Move], rng: random.Random) -> tuple[Move, Load] | None:
+        """Where one request takes all tuples that there are, and nothing is known of any move: the best guess that has room.
+
+        To look further ahead would take longer than what there is to be gained by it.
+        """
+        loads = {move: offer.load(move) for move in moves}
+        if any(load.batch < offer.size for load in loads.values()):
+            return None
+        draw = self._beliefs.draw(rng)
+
+        def rank(move: Move) -> float:
+            seconds, fan_out = draw(offer.state, move)
+            toll = self._scarcity.toll(move, loads[move])
+            return (fan_out - 1) / (seconds * toll.worth / toll.batch)
+
+        best = min(moves, key=rank)
+        return None if loads[best].room == 0 else (best, loads[best])
+
+    def _let_go(self, offer: Offer, course: _Course, move: Move, size: int, load: Load) -> tuple[Move, int]:
+        """A move that has room, and how many tuples take it, if there are so many."""
+        # A request costs about the same however few keys it carries: the last one is filled, too.
+        room = offer.size if load.room is None else load.room
+        size = min(-(-size // load.batch) * load.batch, offer.size, room)
+        course.gone += size
+        self._begun[offer.state] = self._begun.get(offer.state, 0) + size
+        return move, size
 
     def _unread(self, moves: tuple[Move, ...]) -> Move | None:
         """A probe of a scanned table of which nothing is known: it is free, and who has no partner there need not be asked for."""
@@ -135,12 +184,12 @@ class Adaptive:
             (
                 move
                 for move in moves
-                if move.lookup is None and move.predicate is None and not self.beliefs.met(move)
+                if move.lookup is None and move.predicate is None and not self._beliefs.met(move)
             ),
             None,
         )
 
-    def _fair(self, valued: Valued, place: int, load: Callable[[Move], Load]) -> bool:
+    def _fair(self, valued: Valued, place: int, load: Load) -> bool:
         """Whether another move than the best is worth it, as it need not wait."""
         if valued.bill is None:
             return False
@@ -148,19 +197,33 @@ class Adaptive:
         idle, _ = self._scarcity.place(move, load)
         return self._scarcity.fair(valued.bill(best), valued.bill(move), idle)
 
-    def _priced(self, offer: Offer, moves: tuple[Move, ...], rng: random.Random) -> dict[TupleState, Valued]:
+    def _priced(
+        self, offer: Offer, moves: tuple[Move, ...], rng: random.Random
+    ) -> Mapping[TupleState, Valued]:
         """Every state from here on, solved at the prices of what is scarce; which learn from it."""
-        state, draw, scarcity = offer.state, self.beliefs.draw(rng), self._scarcity
-        usual = self.beliefs.request_s
+        state, draw, scarcity = offer.state, self._beliefs.draw(rng), self._scarcity
+        usual = self._beliefs.request_s
 
         tolls: dict[Move, Toll] = {}
+        # A move is the same in all states where it has not been taken, unless keys are shared.
+        strange: dict[tuple[Move, float], tuple[Sequence[tuple[int, float]], float]] = {}
 
         def taken(here: TupleState, move: Move) -> tuple[Sequence[tuple[int, float]], float]:
+            if self._beliefs.here(here, move) is not None:
+                return billed(here, move)
+            key = move, self._shared(here, move)
+            bill = strange.get(key)
+            if bill is None:
+                bill = strange[key] = billed(here, move)
+            return bill
+
+        def billed(here: TupleState, move: Move) -> tuple[Sequence[tuple[int, float]], float]:
             seconds, fan_out = draw(here, move)
             toll = tolls.get(move)
             if toll is None:
-                toll = tolls[move] = scarcity.toll(move, offer.load)
-                self._shared.learn(move, offer.load(move))
+                load = offer.load(move)
+                toll = tolls[move] = scarcity.toll(move, load)
+                self._shared.learn(move, load)
             busy = toll.where, seconds / toll.at_once
             if move.lookup is None:
                 return ((SPENT, seconds), busy), fan_out
@@ -183,70 +246,115 @@ class Adaptive:
         steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
         return bills.solve(scarcity.learn(state, least, bills.cheapest, steps, self._begun))
 
-    def _probe(self, state: TupleState, moves: tuple[Move, ...], size: int, rng: random.Random) -> Move:
+    def _probe(self, state: TupleState, course: _Course, size: int, rng: random.Random) -> Move:
         """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""
-        decided = self._decided.get(state, 0)
-        if state not in self._probes or decided >= self._due.get(state, 0):
-            draw = self.beliefs.draw(rng)
-            fan_outs = [draw(state, move)[1] for move in moves]
+        decided = course.decided
+        if course.probe is None or decided >= course.due:
+            self._learn()
+            fan_outs = self._beliefs.fan_outs(state, course.moves, rng)
             # Of those about as good the first, in every state: tuples that keep together travel in larger
             # batches.
             enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
-            self._probes[state] = next(
-                move for move, fan_out in zip(moves, fan_outs, strict=True) if fan_out <= enough
+            course.probe = next(
+                move for move, fan_out in zip(course.moves, fan_outs, strict=True) if fan_out <= enough
             )
-            self._due[state] = decided + size + int(decided * HASTE)
-        self._decided[state] = decided + size
-        return self._probes[state]
+            course.due = decided + size + int(decided * HASTE)
+        course.decided = decided + size
+        return course.probe
 
     def _decide(
         self,
         state: TupleState,
         size: int,
-        solved_anew: Callable[[], dict[TupleState, Valued]],
+        solved_anew: Callable[[], Mapping[TupleState, Valued]],
         least: int = 1,
     ) -> Valued:
-        decided = self._decided.get(state, 0)
-        if state not in self._solved or decided >= self._due.get(state, 0):
+        course = self._courses[state]
+        if course.solved is None or course.decided >= course.due:
             solved = solved_anew()
-            self._solved |= solved
             for below in solved:
-                so_far = self._decided.get(below, 0)
+                known = self._courses[below]
+                known.solved, so_far = solved, known.decided
                 pause = 1 if so_far < WARM_UP else min(REOPTIMIZE, int(so_far * REOPTIMIZE_SHARE))
-                self._due[below] = so_far + max(pause, least)
-        self._decided[state] = decided + size
-        return self._solved[state]
+                known.due = so_far + max(pause, least)
+            course.solved = solved
+        course.decided += size
+        return course.solved[state]
 
     def observe(self, outcome: Outcome) -> None:
-        """Learn; start over where something has changed."""
-        if (
-            outcome.move in self._accelerators
-        ):  # what came of it is what the SteM held; its answers come as new rows
-            self._accelerators.observe(outcome)
-            outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)
-        gathered = self._gather(outcome)
-        if gathered is not None and self.beliefs.observe(gathered):
-            self.restarts += 1
-            for memory in (self._decided, self._due, self._gone, self._fates):
-                memory.clear()
-        if outcome.taken:
-            self._fates[outcome.state] = self._fates.get(outcome.state, 0.0) + outcome.taken
+        """Learn, when it is next to be decided by what is known: many at a time take half as long as one by one."""
+        self._unlearnt.append(outcome)
+        move = outcome.move
+        if move.lookup is not None or move.predicate is not None or outcome.cost:
+            self._grave = True
+        if len(self._unlearnt) >= LATE:
+            self._learn()
+
+    def _learn(self) -> None:
+        """Learn what was observed; start over where something has changed."""
+        if not self._unlearnt:
+            return
+        unlearnt, self._unlearnt, self._grave = self._unlearnt, [], False
+        for outcome in unlearnt:
+            if (
+                outcome.move.lookup is not None and outcome.move in self._accelerators
+            ):  # what came of it is what the SteM held; its answers come as new rows
+                self._accelerators.observe(outcome)
+                outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)  # noqa: PLW2901
+            free = outcome.move.lookup is None and outcome.move.predicate is None and not outcome.cost
+            many = free and outcome.taken >= MANY and outcome.informed
+            gathered = self._gather(outcome) if many else outcome
+            if gathered is not None and self._beliefs.observe(gathered):
+                self._restarts += 1
+                for course in self._courses.values():
+                    course.decided = course.due = course.gone = 0
+                    course.fates = 0.0
+            if outcome.taken:
+                self._courses[outcome.state].fates += outcome.taken
 
     def _gather(self, outcome: Outcome) -> Outcome | None:
         """What is to be learnt now: big batches that probed a SteM at no cost are learnt several at a time."""
         move = outcome.move
-        free = move.lookup is None and move.predicate is None and not outcome.cost
-        if not free or not outcome.informed or outcome.taken < MANY:
+        so_far = self._gathered[outcome.state, move]
+        so_far.count += 1
+        if so_far.count <= TOGETHER:  # the first ones
             return outcome
-        key = outcome.state, move
-        count, taken, produced, requests = self._gathered.get(key, (0, 0, 0, 0))
-        if count < TOGETHER:  # the first ones
-            self._gathered[key] = count + 1, 0, 0, 0
-            return outcome
-        count, taken, produced = count + 1, taken + outcome.taken, produced + outcome.produced
-        requests += outcome.requests
-        if count < 2 * TOGETHER:
-            self._gathered[key] = count, taken, produced, requests
+        so_far.taken += outcome.taken
+        so_far.produced += outcome.produced
+        so_far.requests += outcome.requests
+        if so_far.count < 2 * TOGETHER:
             return None
-        self._gathered[key] = TOGETHER, 0, 0, 0
-        return Outcome(outcome.state, move, taken, produced, requests)
+        together = Outcome(outcome.state, move, so_far.taken, so_far.produced, so_far.requests)
+        so_far.count, so_far.taken, so_far.produced, so_far.requests = TOGETHER, 0, 0, 0
+        return together
+
+
+class _Course(Struct):
+    """What has been decided for tuples of one state."""
+
+    offered: Sequence[Move] | None = None
+    moves: tuple[Move, ...] = ()  # of these, without accelerators
+    asks: bool = False  # whether one of them is a lookup
+    probe: Move | None = None  # that is taken where all cost about nothing
+    solved: Mapping[TupleState, Valued] | None = None  # this state, and others
+    # Tuples, since the last restart: of which has been decided, of which will have been when it is solved anew, that were
+    # let go, whose outcome is known.
+    decided: int = 0
+    due: int = 0
+    gone: int = 0
+    fates: float = 0.0
+
+    def look_at(self, offered: Sequence[Move]) -> None:
+        """Tuples are offered other moves than those before them, if there were any."""
+        asks = any(move.lookup is not None for move in offered)
+        self.offered, self.moves = offered, sober(offered) if asks else tuple(offered)
+        self.asks = asks and any(move.lookup is not None for move in self.moves)
+
+
+class _Gathered(Struct):
+    """Outcomes of a move in a state, and those that are to be learnt together."""
+
+    count: int = 0
+    taken: int = 0
+    produced: int = 0
+    requests: int = 0

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
-from fff.policies.adaptive.change_points import CountChange, LevelChange
+from fff.policies.adaptive.change_points import CountChange, LevelChange, Since
 from fff.policies.adaptive.distributions import MATCHES, PASS, Cost, Lumps, Share, posterior
 from fff.policies.adaptive.prior import Lesson, Level, Past, Sums, Trial
 from fff.structs import Struct, field
@@ -66,6 +66,19 @@ class _Counts(Struct):
         return Lesson(_sums(self.fan_out), _sums(self.waited), _sums(self.asked))
 
 
+class _Everywhere(_Counts):
+    """What came of tuples of any state that took one move."""
+
+    lumps: Lumps = field(default_factory=Lumps)
+
+
+class _Here(_Counts):
+    """What came of tuples of one state that took one move, and what tells that this has changed."""
+
+    change: CountChange | None = None  # from the first outcome on
+    everywhere: _Everywhere | None = None  # likewise
+
+
 def _sums(share: Share) -> Sums:
     return share.taken, share.produced
 
@@ -91,10 +104,8 @@ class Beliefs:
         self.shared = shared or (lambda _state, _move: 1.0)
         self.costs: dict[Move, Cost] = {}
         self._cost_changes: dict[Move, LevelChange] = defaultdict(LevelChange)
-        self._here: dict[tuple[TupleState, Move], _Counts] = {}
-        self._changes: dict[tuple[TupleState, Move], CountChange] = {}
-        self.anywhere: dict[Move, _Counts] = defaultdict(_Counts)
-        self.lumps: dict[Move, Lumps] = defaultdict(Lumps)
+        self._here: dict[tuple[TupleState, Move], _Here] = defaultdict(_Here)
+        self.anywhere: dict[Move, _Everywhere] = defaultdict(_Everywhere)
         self._trial: Trial | None = None
         if past:
             self._recall(past.discounted())
@@ -102,7 +113,7 @@ class Beliefs:
     def _recall(self, past: Past) -> None:
         self._trial = Trial(past)
         for key, lesson in past.here.items():
-            self._counts_of(key).recall(lesson)
+            self._here[key].recall(lesson)
         for move, lesson in past.anywhere.items():
             self.anywhere[move].recall(lesson)
         for move, level in past.costs.items():
@@ -116,37 +127,41 @@ class Beliefs:
             {move: Level(cost.count, cost.total, cost.square) for move, cost in self.costs.items()},
         )
 
-    def _counts_of(self, key: tuple[TupleState, Move]) -> _Counts:
-        here = self._here.get(key)
-        if here is None:
-            here = self._here[key] = _Counts()
-            self._changes[key] = CountChange(filters=key[1].predicate is not None)
-        return here
-
     def observe(self, outcome: Outcome) -> bool:
         """Count; an empty SteM proves nothing about selectivity (P33).
 
         True if what was believed has to be learnt anew.
         """
-        move, key = outcome.move, (outcome.state, outcome.move)
-        here = self._counts_of(key)
-        anywhere = self.anywhere[move]
-        shared = self.shared(*key)
-        keys = max(min(1.0, outcome.taken), outcome.taken / shared)  # an answer is to one key at least
-        if move.lookup is not None and (outcome.taken or outcome.requests):
-            waited = keys if outcome.cost > 0 else 0
-            for counts, taken in ((here, outcome.taken), (anywhere, keys)):
-                counts.waited.add(taken, waited)
-                counts.asked.add(taken, outcome.requests)
+        move, taken, cost = outcome.move, outcome.taken, outcome.cost
+        key = outcome.state, move
+        here = self._here[key]
+        everywhere = here.everywhere
+        if everywhere is None:
+            everywhere = here.everywhere = self.anywhere[move]
         changed = False
-        if outcome.cost > 0 and outcome.taken:
-            changed = self._learn_cost(move, math.log(outcome.cost / keys))
-        if outcome.informed and (outcome.taken or outcome.produced):
-            here.fan_out.add(outcome.taken, outcome.produced)
-            anywhere.fan_out.add(outcome.taken, outcome.produced)
-            if move.predicate is None and outcome.taken:
-                self.lumps[move].add(outcome.taken, outcome.produced)
-            changed |= self._fan_out_changed(key, outcome)
+        if (taken and (cost > 0 or move.lookup is not None)) or outcome.requests:
+            keys = max(1.0, taken / self.shared(*key)) if taken else 0.0  # an answer is to one key at least
+            if move.lookup is not None:
+                waited = keys if cost > 0 else 0
+                here.waited.add(taken, waited)
+                here.asked.add(taken, outcome.requests)
+                everywhere.waited.add(keys, waited)
+                everywhere.asked.add(keys, outcome.requests)
+            if cost > 0 and taken:
+                changed = self._learn_cost(move, math.log(cost / keys))
+        if outcome.informed and (taken or outcome.produced):
+            produced, change = outcome.produced, here.change
+            for share in (here.fan_out, everywhere.fan_out):
+                share.taken += taken
+                share.produced += produced
+            if taken and move.predicate is None:
+                everywhere.lumps.add(taken, produced)
+            if change is None:
+                change = here.change = CountChange(filters=move.predicate is not None)
+            since = change.add(taken, produced)
+            if since is not None:
+                changed = True
+                self._begin_anew(key, since)
         if changed:
             self._trial = None  # what the past said is doubted with all the rest
             self._doubt(move)
@@ -168,17 +183,14 @@ class Beliefs:
         # What a server takes wanders with all that it serves, and says nothing of what it answers.
         return move.lookup is None or abs(since.total / since.weight - cost.total / cost.count) > WANDERS
 
-    def _fan_out_changed(self, key: tuple[TupleState, Move], outcome: Outcome) -> bool:
-        since = self._changes[key].add(outcome.taken, outcome.produced)
-        if since is None:
-            return False
+    def _begin_anew(self, key: tuple[TupleState, Move], since: Since) -> None:
+        """The fan-out of a move has changed: only what came since then in this state counts."""
         for (_, move), counts in self._here.items():
-            if move == outcome.move:
+            if move == key[1]:
                 counts.fan_out = Share()
         self._here[key].fan_out.add(since.weight, since.total)
-        self.anywhere[outcome.move].fan_out = Share()
-        self.lumps.pop(outcome.move, None)
-        return True
+        everywhere = self.anywhere[key[1]]
+        everywhere.fan_out, everywhere.lumps = Share(), Lumps()
 
     def _discredited(self, trial: Trial, outcome: Outcome) -> bool:
         """Whether an outcome is one too many for what the past says."""
@@ -203,9 +215,9 @@ class Beliefs:
         for (_, move), counts in self._here.items():
             if move != changed:
                 counts.shrink()
-        for move, counts in self.anywhere.items():
+        for move, everywhere in self.anywhere.items():
             if move != changed:
-                counts.shrink()
+                everywhere.shrink()
         for move, cost in self.costs.items():
             if move != changed:
                 cost.shrink(KEPT)
@@ -220,7 +232,7 @@ class Beliefs:
             else known.fan_out.mean(PASS if filters else MATCHES)
         )
         here = self.here(state, move)
-        return posterior(None if here is None else here.fan_out, centre, filters=filters)[0]
+        return posterior(None if here is None else here.fan_out, centre, filters)[0]
 
     def price(self, move: Move, unknown: float) -> float:
         """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
@@ -245,19 +257,45 @@ class Beliefs:
         """One belief out of those that the observations leave possible, on the hopeful side."""
         return Draw(self, rng)
 
+    def fan_outs(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> list[float]:
+        """Of each of some moves, under one draw: they cost alike."""
+        if self.costs:
+            draw = Draw(self, rng)
+            return [draw(state, move)[1] for move in moves]
+        fan_outs = []
+        for move in moves:
+            luck = _luck(rng)
+            own = self._here.get((state, move))
+            spread = posterior(None if own is None else own.fan_out, *self.everywhere(move))
+            fan_outs.append(max(0.0, spread[0] + luck * spread[1]))
+        return fan_outs
+
+    def everywhere(self, move: Move) -> tuple[float, bool, float]:
+        """Of a move in any state: what its fan-out is centred on, whether it filters, how its matches come in lumps."""
+        known = self.anywhere.get(move)
+        filters = move.predicate is not None
+        guess = PASS if filters else MATCHES
+        if known is None:
+            return guess, filters, 1.0
+        return known.fan_out.mean(guess), filters or known.fan_out.filters, known.lumps.dispersion
+
     def met(self, move: Move) -> bool:
         """Whether anything is known of what a move finds."""
         return move in self.anywhere and self.anywhere[move].fan_out.taken > 0
 
-    def here(self, state: TupleState, move: Move) -> _Counts | None:
+    def here(self, state: TupleState, move: Move) -> _Here | None:
         """What is known of a move in one state."""
         return self._here.get((state, move))
 
     def centre(self, move: Move) -> float:
         """The logarithm of what moves of the same kind cost; what the cost of one never tried is centred on."""
-        kind = _kind(move)
-        levels = [cost.total / cost.count for other, cost in self.costs.items() if _kind(other) == kind]
+        levels = self.levels(move)
         return sum(levels) / len(levels) if levels else 0.0
+
+    def levels(self, move: Move) -> list[float]:
+        """Logarithms of what moves of the same kind cost."""
+        kind = _kind(move)
+        return [cost.total / cost.count for other, cost in self.costs.items() if _kind(other) == kind]
 
     @property
     def request_s(self) -> float:
@@ -267,11 +305,15 @@ class Beliefs:
 
     def measured(self, move: Move) -> bool:
         """Whether somebody measures moves of this kind."""
-        return any(_kind(other) == _kind(move) for other in self.costs)
+        return bool(self.costs) and any(_kind(other) == _kind(move) for other in self.costs)
 
 
 def _kind(move: Move) -> int:
     return 0 if move.predicate is not None else 1 if move.lookup is None else 2
+
+
+def _luck(rng: random.Random) -> float:
+    return TEMPER * rng.gauss(0.0, 1.0) - OPTIMISM
 
 
 class Draw:
@@ -280,7 +322,7 @@ class Draw:
     def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
         self._beliefs = beliefs
         self._rng = rng
-        self._drawn: dict[Move, tuple[float, float, float, bool, float]] = {}
+        self._drawn: dict[Move, tuple[float, float, tuple[float, bool, float]]] = {}
         self._lucks: dict[Hashable, float] = {}  # of the cost of all moves of a limiter
 
     def keys(self, state: TupleState, move: Move) -> float:
@@ -290,33 +332,25 @@ class Draw:
             return _FRESH
         here = self._beliefs.here(state, move)
         centre = anywhere.asked.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.asked, centre, filters=False)[0])
+        return min(1.0, centre if here is None else posterior(here.asked, centre, False)[0])
 
     def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
         """Seconds that a tuple costs, and the tuples that come of it."""
         drawn = self._drawn.get(move)
         if drawn is None:
             drawn = self._drawn[move] = self._move(move)
-        price, luck, centre, filters, dispersion = drawn
+        price, luck, everywhere = drawn
         here = self._beliefs.here(state, move)
         own = None if here is None else here.fan_out
-        mean, deviation = posterior(own, centre, filters=filters, dispersion=dispersion)
+        mean, deviation = posterior(own, *everywhere)
         fan_out = max(0.0, mean + luck * deviation)
         if move.lookup is not None:
             price *= self._fresh(state, move, here)
         return price, fan_out
 
-    def _move(self, move: Move) -> tuple[float, float, float, bool, float]:
-        beliefs = self._beliefs
-        known = beliefs.anywhere.get(move)
-        guess = MATCHES if move.predicate is None else PASS
-        filters = move.predicate is not None or (known is not None and known.fan_out.filters)
-        centre = known.fan_out.mean(guess) if known is not None else guess
-        lumps = beliefs.lumps.get(move)
-        return self._price(move), self._luck(), centre, filters, 1.0 if lumps is None else lumps.dispersion
-
-    def _luck(self) -> float:
-        return TEMPER * self._rng.gauss(0.0, 1.0) - OPTIMISM
+    def _move(self, move: Move) -> tuple[float, float, tuple[float, bool, float]]:
+        price = self._price(move)
+        return price, _luck(self._rng), self._beliefs.everywhere(move)
 
     def _price(self, move: Move) -> float:
         beliefs = self._beliefs
@@ -327,7 +361,7 @@ class Draw:
         level, deviation = beliefs.cost(move).posterior(beliefs.centre(move))
         whose = move if move.lookup is None else beliefs.limiter(move)
         if whose not in self._lucks:
-            self._lucks[whose] = self._luck()
+            self._lucks[whose] = _luck(self._rng)
         return math.exp(level + self._lucks[whose] * deviation)
 
     def _fresh(self, state: TupleState, move: Move, here: _Counts | None) -> float:
@@ -338,4 +372,4 @@ class Draw:
         if self._beliefs.by_request or not self._beliefs.measured(move):
             return self.keys(state, move)
         centre = anywhere.waited.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.waited, centre, filters=False)[0])
+        return min(1.0, centre if here is None else posterior(here.waited, centre, False)[0])

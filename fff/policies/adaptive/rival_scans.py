@@ -10,7 +10,7 @@ leaves all as it is: the next is begun where one fails or stalls.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from fff.dataflow.plan.moves import ScanPace, ScanRace
 from fff.dataflow.plan.plan import BlockPlan
@@ -46,7 +46,6 @@ class RivalScans:
         self._readers: dict[int, int] = {}  # by table, under `balanced`
         self._trials: dict[int, int] = {}
         self._confirmed: dict[int, int] = {}  # pages that were asked for as the one before looked well
-        self._needed: set[Hashable] = set() if plan is None else needed_limiters(plan)
 
     def race(self, race: ScanRace) -> dict[int, int]:
         """By scan how many pages it may be ahead."""
@@ -66,7 +65,7 @@ class RivalScans:
         scans = self._plan.tables[race.table].scans
         if scans[pace.index].price and self._prefer != "fast":
             return False
-        taken = self._needed | {scans[one.index].limiter for one in beside}
+        taken = needed_limiters(self._plan) | {scans[one.index].limiter for one in beside}
         taken |= {
             table.scans[0].limiter
             for number, table in enumerate(self._plan.tables)

@@ -69,6 +69,7 @@ class Scarcity:
         self._least_scale: tuple[float, float] | None = (
             None  # of `_least`; None once what it rests on changed
         )
+        self._limiters: dict[Move, Hashable] = {}
         lookups = [] if plan is None else [lookup for table in plan.tables for lookup in table.lookups]
         self._dearest = max((lookup.price for lookup in lookups), default=0.0)
 
@@ -90,30 +91,32 @@ class Scarcity:
 
     def limiter(self, move: Move) -> Hashable:
         """What holds a lookup back, by a name of its own."""
-        plan = self.lookup(move)
-        if plan is not None and plan.limiter is not None:
-            return plan.limiter
-        return (move.alias if self._plan is None else self._plan.aliases[move.alias].table, move.lookup)
+        known = self._limiters.get(move)
+        if known is None:
+            plan = self.lookup(move)
+            table = move.alias if self._plan is None else self._plan.aliases[move.alias].table
+            own = (table, move.lookup)
+            known = self._limiters[move] = own if plan is None or plan.limiter is None else plan.limiter
+        return known
 
-    def place(self, move: Move, load: Callable[[Move], Load]) -> tuple[int, float]:
+    def place(self, move: Move, load: Load) -> tuple[int, float]:
         """The resource that a move keeps busy, and how many it serves at once."""
         plan = self.lookup(move)
-        window = load(move).window if plan is None else plan.ceiling or plan.window
+        window = load.window if plan is None else plan.ceiling or plan.window
         if window is None:
             return ENGINE, 1.0
         return self._place(move if move.lookup is None else self.limiter(move)), float(window)
 
-    def quota(self, move: Move, load: Callable[[Move], Load]) -> tuple[int, float] | None:
+    def quota(self, move: Move, load: Load) -> tuple[int, float] | None:
         """The quota that a request counts for, and the seconds that it waits where nothing is left; None where none is known."""
-        quota = load(move)
-        if quota.left is None:
+        if load.left is None:
             return None
         place = self._place(("quota", self.limiter(move)))
-        self._left[place] = quota.left * quota.each_s * (1 - _RESERVE)
+        self._left[place] = load.left * load.each_s * (1 - _RESERVE)
         self._least_scale = None
-        return place, quota.each_s
+        return place, load.each_s
 
-    def toll(self, move: Move, load: Callable[[Move], Load]) -> Toll:
+    def toll(self, move: Move, load: Load) -> Toll:
         """What a move takes, whichever state it is taken in."""
         where, at_once = self.place(move, load)
         plan = self.lookup(move)
@@ -150,7 +153,7 @@ class Scarcity:
         if self._prefer == "cheap" or not time:
             return self.saving()
         rate = spent / time / sum(self._weights)
-        return (SPENDING[self._prefer], *(weight * rate for weight in self._weights))
+        return (SPENDING[self._prefer], *[weight * rate for weight in self._weights])
 
     def knows(self, state: TupleState) -> bool:
         """Whether prices rest on tuples of this state too."""

@@ -20,12 +20,13 @@ class SharedKeys:
 
     def __init__(self, plan: BlockPlan | None) -> None:
         self._constraints = None if plan is None else Constraints.of(plan)
-        self._copies: dict[int, float] = {}  # rows for a key that has any, by alias
+        self._copies: dict[int, float] = {}  # rows for a key that has any, where more than one, by alias
         self._origins: dict[tuple[int, Move], int] = {}
 
     def learn(self, move: Move, load: Load) -> None:
         """What the answers of a lookup have brought so far."""
-        self._copies[move.alias] = max(load.copies, self._copies.get(move.alias, 1.0))
+        if load.copies > self._copies.get(move.alias, 1.0):
+            self._copies[move.alias] = load.copies
 
     def __call__(self, state: TupleState, move: Move) -> float:
         """How many tuples of the state have a key in common; at least 1."""
