@@ -26,10 +26,11 @@ INFERRED_COLUMNS = 2_000
 #: Pages of one scan that may be under way at once, where pages do not depend on each other.
 SCAN_WINDOW = 8
 
-#: Rows that a scan of small pages may be ahead: a page has its price whatever its size.
+#: Rows below which pages of a scan that are here together are taken in as one, after which others have their turn, and that
+#: a scan of small pages may be ahead: a page has its price whatever its size.
 SMALL_PAGE = 2_000
 
-#: Rows up to which pages of scans that are here together are taken in as one, after which others have their turn.
+#: The same where rows of scans are joined, and nothing else is asked for: pages that go on coming are waited for.
 BATCH_ROWS = 8_000
 
 #: Seconds without a page after which a scan counts as stalled and its competitors are started, while it has shown too few

@@ -35,7 +35,9 @@ def numbers(rows: Int64) -> pa.Array:
 
     `pa.array` asks first whether some are masked, for which numpy loads what takes a fortieth of a short run.
     """
-    return pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows, np.int64))])
+    return pa.Array.from_buffers(
+        pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows, np.int64))]
+    )
 
 
 class Spill(Protocol):

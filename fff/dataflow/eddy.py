@@ -121,6 +121,12 @@ class Eddy:
         self._enough = False
         self.finished = False
 
+    @property
+    def only_joins_scans(self) -> bool:
+        """Whether all that is done with rows of sources is to join those of scans."""
+        plan = self.block.plan
+        return len(plan.aliases) > 1 and not any(table.lookups for table in plan.tables)
+
     def handle(self, event: Event) -> list[Instruction]:
         """Take in one event; returns what the runtime shall do. The work of one call is bounded, whatever the matches."""
         if self.finished:

@@ -45,11 +45,10 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import BATCH_ROWS, ROUTE_SLICE_S, SCAN_WINDOW
+from fff.limits import BATCH_ROWS, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.merged_events import merged
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
-from fff.structs import replace
 
 _QUIET_TURNS = 4  # of the event loop, none of which brought a page
 
@@ -152,6 +151,7 @@ class BlockDriver:
         self._checked = checked
         self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
         self._paged = 0  # rows that scans have brought in these
+        self._together = BATCH_ROWS if eddy.only_joins_scans else SMALL_PAGE
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._credits: dict[tuple[int, int], asyncio.Semaphore] = {}
@@ -229,9 +229,10 @@ class BlockDriver:
     async def _pages_together(self) -> None:
         """Wait while pages of scans go on coming, for as many rows as are worth a batch.
 
-        A page comes every few turns of the loop, as its bytes come in several: with one turn without, it may still come.
+        A page comes every few turns of the loop, as its bytes come in several. Nobody waits where what a page brings is shown
+        at once, or asked for one by one.
         """
-        quiet = 0
+        quiet = 0 if self._together == BATCH_ROWS else _QUIET_TURNS
         while 0 < self._paged < BATCH_ROWS and quiet < _QUIET_TURNS and self._fatal is None:
             known = self._paged
             await asyncio.sleep(0)
@@ -258,7 +259,7 @@ class BlockDriver:
         """The events of this turn and when they came, those merged that go together."""
         heard, self._events = self._events, deque()
         self._paged = 0
-        return merged(heard)
+        return merged(heard, self._together)
 
     def _handle(self, event: Event) -> None:
         for instruction in self.eddy.handle(event):
@@ -366,7 +367,7 @@ class BlockDriver:
                     )
                     self._paged += len(page.rows)
                     ready += len(page.rows)
-                    if ready >= BATCH_ROWS:
+                    if ready >= self._together:
                         ready = 0
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn
             brought, owed = max(rows + meter.bad_records, said or 0), self._owed.get(table, 0)

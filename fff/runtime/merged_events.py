@@ -8,14 +8,16 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from fff.dataflow.plan.events import Event, LookupAnswers, LookupEnd, LookupRows, ScanRows
-from fff.limits import BATCH_ROWS
 from fff.structs import replace
 
 
-def merged(heard: Iterable[tuple[float, Event]]) -> list[tuple[float, Event]]:
-    """Events and when they came: answers to lookups that came one after another as one, and so small pages of each scan."""
+def merged(heard: Iterable[tuple[float, Event]], small: int) -> list[tuple[float, Event]]:
+    """Events and when they came: answers to lookups that came one after another as one, and so pages of each scan.
+
+    `small`: rows of a page that is left alone, at least.
+    """
     found: list[tuple[float, Event]] = []
-    for kind, some in itertools.groupby(heard, _kind):
+    for kind, some in itertools.groupby(heard, lambda entry: _kind(entry[1], small)):
         entries = list(some)
         if kind is _LOOKUPS:
             rows = tuple(event for _, event in entries if isinstance(event, LookupRows))
@@ -31,12 +33,12 @@ def merged(heard: Iterable[tuple[float, Event]]) -> list[tuple[float, Event]]:
 _LOOKUPS, _PAGES = object(), object()
 
 
-def _kind(entry: tuple[float, Event]) -> object:
+def _kind(event: Event, small: int) -> object:
     """What an event can be merged with; None: with nothing."""
-    match entry[1]:
+    match event:
         case LookupRows() | LookupEnd():
             return _LOOKUPS
-        case ScanRows(rows=rows) if len(rows) < BATCH_ROWS:
+        case ScanRows(rows=rows) if len(rows) < small:
             return _PAGES
         case _:
             return None

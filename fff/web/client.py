@@ -430,8 +430,7 @@ class WebClient:
             )
             failure.refusal, failure.silent = True, False
             raise failure
-        is_answered = is_answer(req, response)
-        if is_answered or status < 500:
+        if (is_answered := is_answer(req, response)) or status < 500:
             limiter.admitted(permit)
         if not is_answered:
             again = action == "retry" or is_retried(status, policy) or (status == 202 and wait is not None)
@@ -446,8 +445,7 @@ class WebClient:
         if response.verdict is not None:
             words = self.redactor.line(response.verdict.words, _EXCERPT)
             return Failed(f"the answer says {words}", again=again, status=response.status, wait=wait)
-        excerpt = self._excerpt(response)
-        if excerpt:
+        if excerpt := self._excerpt(response):
             hint = f"{'' if hint is None else f'{hint}; '}the server says: {excerpt}"
         failure = Failed(f"HTTP {response.status}", again=again, status=response.status, hint=hint, wait=wait)
         failure.date = response.headers.get("date")

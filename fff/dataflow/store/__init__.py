@@ -4,6 +4,7 @@ In: base rows as Arrow batches.
 Out: row numbers of matches; whether a row is one that is here already.
 
     assign_domains  Domains by table and column
+    code_table      Code tables: dense numbers for 64-bit codes, a whole batch at once
     domains         Domains: every value of an equality class gets a small dense integer, once
     identity        Row identity: when an arriving row is one that is here already (ledger P22).
     index           An index on one column of numbers (see `domains`): which rows have a given number.

@@ -45,7 +45,9 @@ class CodeTable:
 
     def __init__(self) -> None:
         self._slots: _Slots = np.zeros(0, np.int32)  # one more than the number; 0 is a free slot
-        self._first: int | None = 0  # the code of the first slot, where each has its own; None: they are hashed
+        self._first: int | None = (
+            0  # the code of the first slot, where each has its own; None: they are hashed
+        )
         self._old: _Slots | None = None  # the slots before, while codes are still being moved from them
         self._old_first: int | None = None
         self._to_move = range(0)  # numbers of codes that are in the old slots alone

@@ -169,7 +169,7 @@ class LevelChange:
         if not stream.add(1.0, value):
             return None
         size, total, square = stream.weight[-1], stream.total[-1], stream.square[-1]
-        # The better two levels explain what varies, the more they gain: of all splits the one that explains most counts.
+        # The better two levels explain what varies, the more they gain: of all splits the best one counts.
         most, where = -1.0, 0
         weights, totals, last, back = stream.weight, stream.total, len(stream.weight) - 1, 1
         while back < last:

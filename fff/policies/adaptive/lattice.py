@@ -27,8 +27,8 @@ Billing = Callable[[TupleState, Move], tuple[_Taken, float]]
 #: The fan-out of a move, the place of the state that it leads to, and of what it takes.
 _Turn = tuple[float, int, int]
 
-#: A state and those reachable from it, furthest-travelled first, with their moves and the places of those that they
-#: lead to.
+#: A state and those reachable from it, furthest-travelled first, with their moves and the places of those
+#: that they lead to.
 Below = tuple[tuple[TupleState, tuple[tuple[Move, int], ...]], ...]
 
 
@@ -176,8 +176,8 @@ class Bills:
 
     Args:
         below: a state and those that can be reached from it, as `Lattice.below` has them.
-        billing: what each move takes; asked once, before prices are. Moves that take the same are priced once where it
-            says so by the same object.
+        billing: what each move takes; asked once, before prices are. Moves that take the same are priced once
+            where it says so by the same object.
     """
 
     def __init__(self, below: Below, billing: Billing) -> None:

@@ -337,8 +337,8 @@ class _Course(Struct):
     asks: bool = False  # whether one of them is a lookup
     probe: Move | None = None  # that is taken where all cost about nothing
     solved: Mapping[TupleState, Valued] | None = None  # this state, and others
-    # Tuples, since the last restart: of which has been decided, of which will have been when it is solved anew, that were
-    # let go, whose outcome is known.
+    # Tuples, since the last restart: of which has been decided, of which will have been when it is solved
+    # anew, that were let go, whose outcome is known.
     decided: int = 0
     due: int = 0
     gone: int = 0
