@@ -89,6 +89,7 @@ class Execution:
                 stop_on_missing=options.on_source_error == "fail",
                 deliver=self._deliver,
                 room=None if self._row_sink is None else self._row_sink.room,
+                unread=None if self._row_sink is None else self._row_sink.unread,
                 checked=self._check_memory,
             )
             for number, query in enumerate(prepared.blocks)

@@ -49,6 +49,9 @@ AHEAD_BATCHES = 4
 #: Seconds of routing after which the event loop gets its turn, so that answers are read while tuples travel.
 ROUTE_SLICE_S = 0.005
 
+#: Seconds that pages which go on coming are waited for before they are joined.
+PAGES_SLICE_S = 0.02
+
 #: Of the time until a deadline, what is left for joining on after fetching, and again for handing on what was found; and
 #: the seconds that this takes at most.
 JOIN_SHARE = 0.02

@@ -22,6 +22,7 @@ _LARGE = 1 << 20  # elements from which an array is copied as seldom as can be
 _CHUNK_ROWS = 4 << 20  # the most that a chunk of a column is made to have: to copy it holds nobody up
 _CHUNK_BYTES = 64 << 20
 _LOOSE = 32  # chunks that wait to be merged where nobody takes
+_LOOSE_TAKEN = 4  # and where somebody does
 _FILE_LEAST = (
     4  # columns leave memory in fewer and larger parts than arrays, as each takes a chunk more to read
 )
@@ -192,10 +193,10 @@ class ArrowColumn:
         if len(self._chunks) > 1:
             self._apart += _TAKE_ROWS * len(self._chunks) + _SPLIT_ROWS * len(rows)
             few = self.length <= _CHUNK_ROWS and sum(self._sizes) <= _CHUNK_BYTES
-            if not few or self._fixed:
-                self._gather()
-            elif self._apart >= self.length:
+            if few and not self._fixed and self._apart >= self.length:
                 self._merge(0)
+            elif self._loose > _LOOSE_TAKEN or not few:
+                self._gather()
         if len(self._chunks) == 1 or not len(rows):
             return self._chunks[0].take(numbers(rows))
         return self._gathered(rows)

@@ -47,6 +47,10 @@ class RowSink:
         """Rows kept back until the run has ended."""
         return sum(map(len, self._waiting)) if self._hold else 0
 
+    def unread(self) -> bool:
+        """Whether rows wait for their reader."""
+        return bool(self._waiting) and not self._hold
+
     def spill(self, spill: Spill) -> None:
         """Rows that are held back leave memory."""
         batches = list(self._waiting)[self._outside :] if self._hold else []

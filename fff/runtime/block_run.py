@@ -45,7 +45,7 @@ class RunningBlock:
         seed: of the statement; each block draws a sequence of its own from it.
         memory: of the session; what it knows the block starts with, what the block learns it is told at the end.
         deliver: called with the block and each batch of its rows.
-        room, checked: of the driver.
+        room, unread, checked: of the driver.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class RunningBlock:
         stop_on_missing: bool,
         deliver: Callable[[RunningBlock, pa.RecordBatch], None],
         room: asyncio.Event | None = None,
+        unread: Callable[[], bool] | None = None,
         checked: Callable[[], None] | None = None,
     ) -> None:
         self.number = number
@@ -100,6 +101,7 @@ class RunningBlock:
             stop_on_missing=stop_on_missing,
             eager=query.eager,
             room=room,
+            unread=unread,
             checked=checked,
         )
 

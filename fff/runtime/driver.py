@@ -7,6 +7,7 @@ lookups that go on coming, are taken in before the next batch is routed, so that
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
@@ -45,12 +46,14 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import BATCH_ROWS, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
+from fff.limits import BATCH_ROWS, PAGES_SLICE_S, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.merged_events import merged
 from fff.runtime.stall_detector import PageGaps
 from fff.stats import AccessMeter
 
 _QUIET_TURNS = 4  # of the event loop, none of which brought a page
+_ROW_BYTES = 256  # of a row of usual width
+_PAGE_LEAST = BATCH_ROWS // 64  # rows that a page counts for, at least
 
 
 class Meters:
@@ -124,6 +127,7 @@ class BlockDriver:
         eager: False when few rows are wanted (LIMIT): pages are then asked for one by one.
         room: set while whoever takes the results keeps up; as long as it is not, no request begins, no page is read and no
             tuple is routed.
+        unread: whether results wait for who takes them.
         checked: called after every turn.
     """
 
@@ -136,6 +140,7 @@ class BlockDriver:
         stop_on_missing: bool = False,
         eager: bool = True,
         room: asyncio.Event | None = None,
+        unread: Callable[[], bool] | None = None,
         checked: Callable[[], None] | None = None,
     ) -> None:
         self.eddy = eddy
@@ -148,9 +153,10 @@ class BlockDriver:
         self._stop_on_missing = stop_on_missing
         self._window = SCAN_WINDOW if eager else 1
         self._room = room
+        self._unread = unread
         self._checked = checked
         self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
-        self._paged = 0  # rows that scans have brought in these
+        self._paged = 0  # how much scans have brought in these, in rows of usual width
         self._together = BATCH_ROWS if eddy.only_joins_scans else SMALL_PAGE
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
@@ -230,13 +236,22 @@ class BlockDriver:
         """Wait while pages of scans go on coming, for as many rows as are worth a batch.
 
         A page comes every few turns of the loop, as its bytes come in several. Nobody waits where what a page brings is shown
-        at once, or asked for one by one.
+        at once, or asked for one by one, or while other news or results that nobody has taken are there.
         """
-        quiet = 0 if self._together == BATCH_ROWS else _QUIET_TURNS
-        while 0 < self._paged < BATCH_ROWS and quiet < _QUIET_TURNS and self._fatal is None:
-            known = self._paged
+        if self._together != BATCH_ROWS or (self._unread is not None and self._unread()):
+            return
+        clock = asyncio.get_running_loop().time
+        quiet, until = 0, clock() + PAGES_SLICE_S
+        while (
+            0 < self._paged < BATCH_ROWS and quiet < _QUIET_TURNS and self._fatal is None and clock() < until
+        ):
+            known, news = self._paged, len(self._events)
             await asyncio.sleep(0)
             quiet = quiet + 1 if self._paged == known else 0
+            if any(
+                not isinstance(event, ScanRows) for _, event in itertools.islice(self._events, news, None)
+            ):
+                return
 
     @property
     def _may_route(self) -> bool:
@@ -365,8 +380,9 @@ class BlockDriver:
                     self.post(
                         ScanRows(table, index, page.rows, *totals, seconds=waited, counted=page.counted)
                     )
-                    self._paged += len(page.rows)
-                    ready += len(page.rows)
+                    weight = max(len(page.rows), page.rows.nbytes // _ROW_BYTES, _PAGE_LEAST)
+                    self._paged += weight
+                    ready += weight
                     if ready >= self._together:
                         ready = 0
                         await asyncio.sleep(0)  # reading a few more could take long: others have their turn

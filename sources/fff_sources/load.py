@@ -287,7 +287,7 @@ def _factory(context: SourceContext) -> AdapterFactory:
     """The adapter a source's `type:` names."""
     raw = context.document.data["sources"][context.name]
     kind: Any = raw.get("type", "rest") if isinstance(raw, dict) else "rest"
-    if kind in _BUILT_IN:  # whoever uses no other need not look for any
+    if isinstance(kind, str) and kind in _BUILT_IN:  # whoever uses no other need not look for any
         module, _, name = _BUILT_IN[kind].partition(":")
         return cast("AdapterFactory", getattr(importlib.import_module(module), name))
     for entry in _installed(tuple(sys.path)):

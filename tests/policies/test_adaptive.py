@@ -202,34 +202,6 @@ def test_a_request_is_filled() -> None:
     )  # type: ignore[index]
 
 
-def test_one_request_for_all_is_decided_without_looking_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is known of either lookup: any will do, but for what the plan says of prices."""
-
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    def first(plan: BlockPlan, backlog: int = 0, size: int = 40) -> Counter[tuple[Move, int] | None]:
-        def load(move: Move) -> Load:
-            return Load(backlog if move == TO_1 else 0, 200, batch=50)
-
-        one = Offer(NEW, (TO_1, TO_2), size, load)
-        return Counter(Adaptive(plan).take(one, random.Random(seed)) for seed in range(40))
-
-    assert {taken[1] for taken in first(LOOKUPS, size=60) if taken} == {50}, "it takes two"
-    monkeypatch.setattr(Adaptive, "_priced", never)
-    alike = first(LOOKUPS)
-    assert min(alike[TO_1, 40], alike[TO_2, 40]) > 10
-    assert alike.total() == 40
-    assert first(priced(0.0, 0.01))[TO_1, 40] > 30, (
-        "what multiplies goes last, if it does: some hope for less"
-    )
-    assert first(priced(0.01, 0.0))[TO_2, 40] > 30
-    with pytest.raises(AssertionError):
-        first(LOOKUPS, size=60)
-    with pytest.raises(AssertionError):
-        first(LOOKUPS, backlog=200)
-
-
 def test_what_was_observed_counts_when_it_is_asked_for() -> None:
     """Outcomes are learnt late: never after the decisions that rest on them, nor after a question."""
     policy, rng = Adaptive(LOOKUPS), random.Random(0)

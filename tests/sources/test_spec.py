@@ -384,6 +384,7 @@ def test_changes_that_cannot_be_told(
         ("version: 1", "sources", None, "must name at least one source"),
         ("version: 1\nsourcs: {}\nsources: {a: {type: datasett}}", "sourcs", 2, "unknown key"),
         ("version: 1\nsources:\n  a: {type: odatta}", "sources.a.type", 3, "'odatta' is no known type"),
+        ("version: 1\nsources:\n  a: {type: [rest]}", "sources.a.type", 3, "['rest'] is no known type"),
         ("version: 1\nsources:\n  a: 5", "sources.a", 3, "must be a mapping"),
         ("version: 1\nsources:\n  a.b: {}", "sources.a.b", 3, "a source's name is"),
         (

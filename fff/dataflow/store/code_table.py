@@ -22,7 +22,8 @@ _SHIFT = np.uint64(32)
 _SLOT = np.dtype(np.int32)
 _MOVED_AT_ONCE = 1 << 14  # codes that move to larger slots without being noticed
 _FEW = 16  # codes that are found sooner one by one than all at once
-_NEAR = 8  # slots for each code, at most, where codes have slots of their own: as many as a hash table has
+_COPIED_AT_ONCE = 1 << 22  # slots that are copied without being noticed
+_NEAR = 4  # slots for each code, at most, where codes have slots of their own: as few as a hash table has
 _NEAR_ROOM = 1 << 17  # slots that are not worth counting
 _CODES = range(-(1 << 63), 1 << 63)
 
@@ -50,6 +51,7 @@ class CodeTable:
         )
         self._old: _Slots | None = None  # the slots before, while codes are still being moved from them
         self._old_first: int | None = None
+        self._look_at = 0  # twice as many codes as it takes to ask anew whether they have become near each other
         self._to_move = range(0)  # numbers of codes that are in the old slots alone
         self._spill: Spill | None = None  # where slots are made, if not in memory
         self.by_number = Growable(np.int64)
@@ -167,30 +169,43 @@ class CodeTable:
         if self._first is not None:
             if int((codes - self._first).view(np.uint64).max()) < len(self._slots):
                 return
-        elif 2 * needed <= len(self._slots):  # at most every other slot is taken
+        elif 2 * needed <= min(len(self._slots), self._look_at):  # at most every other slot is taken
+            return
+        known = self.by_number.view if len(self) else codes
+        start = min(int(codes.min()), int(known.min()))
+        stop = max(int(codes.max()), int(known.max())) + 1
+        is_near, self._look_at = stop - start <= _NEAR * needed + _NEAR_ROOM, 3 * needed
+        if not is_near and self._first is None and 2 * needed <= len(self._slots):
             return
         if self._old is not None:
             self._move(len(self))
         self._old, self._old_first, self._to_move = self._slots, self._first, range(len(self))
-        known = self.by_number.view if len(self) else codes
-        start = min(int(codes.min()), int(known.min()))
-        stop = max(int(codes.max()), int(known.max())) + 1
-        if stop - start <= _NEAR * needed + _NEAR_ROOM:
-            room = (stop - start) // 2  # for those that may come before and after
-            self._first, stop = max(start - room, _CODES.start), min(stop + room, _CODES.stop)
+        if is_near:
+            self._first, stop = self._with_room(start, stop)
             size = stop - self._first
         else:
             self._first, size = None, 64
             while size < 4 * needed:
                 size *= 2
         self._slots = np.zeros(size, np.int32) if self._spill is None else self._spill.zeros(size, _SLOT)
-        if self._first is not None and self._old_first is not None and len(self):  # copied in one go
+        if self._first is not None and self._old_first is not None and 0 < len(self._old) <= _COPIED_AT_ONCE:
             low, high = max(self._first, self._old_first), min(stop, self._old_first + len(self._old))
             old = self._old[low - self._old_first : high - self._old_first]
             self._slots[low - self._first : high - self._first] = old
             self._to_move = range(0)
         if len(self._to_move) <= _MOVED_AT_ONCE:
             self._move(len(self))
+
+    def _with_room(self, start: int, stop: int) -> tuple[int, int]:
+        """From where to where slots go for codes of a range: half as many more where it has grown, elsewhere what there was."""
+        most = (stop - start) // 2
+        below = above = most
+        if self._old_first is not None and len(self):
+            if start >= self._old_first:
+                below = min(most, start - self._old_first)
+            if stop <= self._old_first + len(self._slots):
+                above = min(most, self._old_first + len(self._slots) - stop)
+        return max(start - below, _CODES.start), min(stop + above, _CODES.stop)
 
     def spill(self, spill: Spill) -> None:
         """Leave memory, and grow outside it from now on, where it is large."""

@@ -134,10 +134,6 @@ class Adaptive:
         unread = self._unread(moves) if self._thrifty else None
         if unread is not None:
             return unread, offer.size
-        if course.solved is None and not any(move in self._beliefs.anywhere for move in moves):
-            guess = self._alone(offer, moves, rng)
-            if guess is not None:
-                return self._let_go(offer, course, guess[0], offer.size, guess[1])
         before = None if course.solved is None else course.solved[state]
         least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
         gone, known = course.gone, course.fates
@@ -146,37 +142,15 @@ class Adaptive:
         valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
         for place, (_, move) in enumerate(valued.moves):
             load = offer.load(move)
-            if load.room == 0 or (place and not self._fair(valued, place, load)):
+            room = offer.size if load.room is None else load.room
+            if room <= 0 or (place and not self._fair(valued, place, load)):
                 continue
-            return self._let_go(offer, course, move, size, load)
+            # A request costs about the same however few keys it carries: the last one is filled, too.
+            size = min(-(-size // load.batch) * load.batch, offer.size, room)
+            course.gone = gone + size
+            self._begun[state] = self._begun.get(state, 0) + size
+            return move, size
         return None
-
-    def _alone(self, offer: Offer, moves: Sequence[Move], rng: random.Random) -> tuple[Move, Load] | None:
-        """Where one request takes all tuples that there are, and nothing is known of any move: the best guess that has room.
-
-        To look further ahead would take longer than what there is to be gained by it.
-        """
-        loads = {move: offer.load(move) for move in moves}
-        if any(load.batch < offer.size for load in loads.values()):
-            return None
-        draw = self._beliefs.draw(rng)
-
-        def rank(move: Move) -> float:
-            seconds, fan_out = draw(offer.state, move)
-            toll = self._scarcity.toll(move, loads[move])
-            return (fan_out - 1) / (seconds * toll.worth / toll.batch)
-
-        best = min(moves, key=rank)
-        return None if loads[best].room == 0 else (best, loads[best])
-
-    def _let_go(self, offer: Offer, course: _Course, move: Move, size: int, load: Load) -> tuple[Move, int]:
-        """A move that has room, and how many tuples take it, if there are so many."""
-        # A request costs about the same however few keys it carries: the last one is filled, too.
-        room = offer.size if load.room is None else load.room
-        size = min(-(-size // load.batch) * load.batch, offer.size, room)
-        course.gone += size
-        self._begun[offer.state] = self._begun.get(offer.state, 0) + size
-        return move, size
 
     def _unread(self, moves: tuple[Move, ...]) -> Move | None:
         """A probe of a scanned table of which nothing is known: it is free, and who has no partner there need not be asked for."""

@@ -227,7 +227,7 @@ class Endpoint(Spec):
     body: Value = Field(default=None, alias="json")
     body_paths: dict[str, Place] = {}
     data_selector: Path = "$"
-    paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto.model_construct(type="auto")
+    paginator: Annotated[PaginatorSpec, BeforeValidator(in_our_words)] = Auto(type="auto")
     format: Literal["json", "ndjson", "csv", "xml", "html_table", "parquet"] = "json"
     delimiter: str = Field(default=",", min_length=1, max_length=1)
     comment: Delimiter | None = None
