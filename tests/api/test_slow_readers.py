@@ -15,7 +15,8 @@ from fff.api.running import AsyncConnection
 from fff.catalog import Catalog
 from fff.execution import RunOptions
 from fff.federation import Federation
-from fff.limits import AHEAD_BATCHES, READY_BATCHES
+from fff.limits import AHEAD_BATCHES, BATCH_ROWS, READY_BATCHES
+from fff.runtime import driver
 from fff.simulation.recorder import RunRecorder
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedSource, SimulatedTable
 
@@ -26,6 +27,7 @@ TURNS = 20 * PAGES
 UNDER_WAY = 8
 
 SCAN = "SELECT k FROM r"
+JOIN = "SELECT r.k FROM r JOIN r q ON r.k = q.k"
 LOOKUPS = "SELECT r.k, s.v FROM r JOIN s ON s.k = r.k"
 ANY_SPEC = """
 version: 1
@@ -79,15 +81,18 @@ async def connected(recorder: RunRecorder) -> AsyncIterator[AsyncConnection]:
 
 def least(sql: str) -> int:
     """Requests of the whole statement."""
-    return PAGES if sql == SCAN else 2 * PAGES
+    return 2 * PAGES if sql == LOOKUPS else PAGES
 
 
 def most(sql: str, ahead: int) -> int:
     """Requests while nobody takes what comes."""
-    return (1 if sql == SCAN else 2) * (READY_BATCHES + ahead + UNDER_WAY)
+    first = (
+        BATCH_ROWS // driver._PAGE_LEAST if sql == JOIN else 0
+    )  # taken in while nothing waits for the reader
+    return first + (2 if sql == LOOKUPS else 1) * (READY_BATCHES + ahead + UNDER_WAY)
 
 
-@pytest.mark.parametrize("sql", [SCAN, LOOKUPS])
+@pytest.mark.parametrize("sql", [SCAN, JOIN, LOOKUPS])
 async def test_the_reader_of_an_execution(sql: str) -> None:
     recorder = Recorded()
     async with federation(recorder) as engine:

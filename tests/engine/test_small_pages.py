@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.events import Event, Instruction, ScanEnd, ScanRows
 from fff.federation import Federation
 from fff.limits import BATCH_ROWS, SCAN_WINDOW
+from fff.runtime import driver
 from fff.schema import Field
 from fff.stats import AccessMeter
+from fff.structs import replace
 from tests.engine.scan_only import ScanOnly
 from tests.engine.site import run
 
@@ -81,25 +83,63 @@ async def test_pages_that_are_here_together_are_taken_in_as_one(heard: list[Even
     assert [one.rows for one in heard if isinstance(one, ScanEnd)] == [2_450, 2_450]
 
 
-@pytest.mark.parametrize(("pause", "events"), [((0, 0), 8), ((0.002,), 50)])
+@dataclass
+class Coming(Ready):
+    """Pages for each of which a loop has to turn some times, or that take seconds; `told` is called before each."""
+
+    pause: tuple[float, ...] = (0, 0)
+    wide: int = 0
+    told: Callable[[], None] = lambda: None
+
+    async def scan(self, *args: Any, **options: Any) -> AsyncGenerator[Page]:
+        async for page in super().scan(*args, **options):
+            for seconds in self.pause:
+                await asyncio.sleep(seconds)
+            self.told()
+            padding = pa.array(["x" * self.wide] * len(page.rows))
+            yield replace(page, rows=page.rows.append_column("t", padding)) if self.wide else page
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        columns = (Field.of("k", "bigint"), *([Field.of("t", "string")] if self.wide else []))
+        return [Table(self.name, name, columns, scans=(ScanMethod("scan"),)) for name in "lr"]
+
+
+@pytest.mark.parametrize(
+    ("coming", "slice_s", "events"),
+    [
+        pytest.param({}, 1_000, range(3, 9), id="at once"),
+        pytest.param({"pause": (0.002,)}, 1_000, range(40, 51), id="a server that takes its time"),
+        pytest.param({}, 0, range(40, 51), id="no time"),
+        pytest.param({"wide": 10_000}, 1_000, range(20, 51), id="many bytes"),
+    ],
+)
 async def test_pages_are_waited_for_while_they_come_at_once(
-    pause: tuple[float, ...], events: int, heard: list[Event]
+    coming: dict[str, Any], slice_s: float, events: range, heard: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for those that a server takes time for: what is here is joined meanwhile."""
-
-    class Coming(Ready):
-        async def scan(self, *args: Any, **options: Any) -> AsyncGenerator[Page]:
-            async for page in super().scan(*args, **options):
-                for seconds in pause:
-                    await asyncio.sleep(seconds)
-                yield page
-
-    source = Coming(rows=2_500, page=100)
-    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 2_500
+    """Not for those that a server takes time for, nor for long, nor for much: what is here is joined meanwhile."""
+    monkeypatch.setattr(driver, "PAGES_SLICE_S", slice_s)
+    what = "l.k, l.t, r.t" if "wide" in coming else "l.k"
+    found = await read(Coming(rows=2_500, page=100, **coming), f"SELECT {what} FROM l JOIN r ON l.k = r.k")
+    assert len(found) == 2_500
     pages = [one for one in heard if isinstance(one, ScanRows)]
     assert sum(page.count for page in pages) == 50
-    assert len(pages) <= events, "those of two scans, which come by turns"
-    assert len(pages) > events // 3
+    assert len(pages) in events, "those of two scans, which come by turns"
+
+
+async def test_who_has_other_news_waits_for_no_page(
+    heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "PAGES_SLICE_S", 1_000)
+    source = Coming(rows=2_000, page=10)
+    catalog = Catalog()
+    catalog.add(source)
+    async with Federation(catalog) as federation:
+        execution = federation.execute(federation.prepare("SELECT l.k FROM l JOIN r ON l.k = r.k"))
+        source.told = lambda: execution.interrupt() if source.given == 60 else None
+        assert [batch async for batch in execution.batches()]
+    assert execution.outcome.exit_code == 3
+    assert sum(one.count for one in heard if isinstance(one, ScanRows)) <= 64
 
 
 async def test_a_large_page_is_taken_in_before_the_next_is_read(heard: list[Event]) -> None:

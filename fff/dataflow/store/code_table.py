@@ -51,7 +51,7 @@ class CodeTable:
         )
         self._old: _Slots | None = None  # the slots before, while codes are still being moved from them
         self._old_first: int | None = None
-        self._look_at = 0  # twice as many codes as it takes to ask anew whether they have become near each other
+        self._look_at = 0  # twice as many codes as it takes to ask anew whether they are near each other
         self._to_move = range(0)  # numbers of codes that are in the old slots alone
         self._spill: Spill | None = None  # where slots are made, if not in memory
         self.by_number = Growable(np.int64)
