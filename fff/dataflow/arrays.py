@@ -159,14 +159,14 @@ class ArrowColumn:
         size = values.nbytes
         large = _LOOSE * len(values) > _CHUNK_ROWS or _LOOSE * size > _CHUNK_BYTES
         if self._loose and (large or self._loose == _LOOSE):  # so those that wait always fit into one
-            self._gather()
+            self._merge_last()
         self.length += len(values)
         self._starts = None
         self._chunks.append(values)
         self._sizes.append(size)
         self._loose += 1
 
-    def _gather(self) -> None:
+    def _merge_last(self) -> None:
         """Merge what came last, and chunks before it that are not much larger."""
         chunks, sizes = self._chunks, self._sizes
         first, rows, size = len(chunks) - 1, len(chunks[-1]), sizes[-1]
@@ -196,12 +196,12 @@ class ArrowColumn:
             if few and not self._fixed and self._apart >= self.length:
                 self._merge(0)
             elif self._loose > _LOOSE_TAKEN or not few:
-                self._gather()
+                self._merge_last()
         if len(self._chunks) == 1 or not len(rows):
             return self._chunks[0].take(numbers(rows))
-        return self._gathered(rows)
+        return self._from_chunks(rows)
 
-    def _gathered(self, rows: Int64) -> pa.Array:
+    def _from_chunks(self, rows: Int64) -> pa.Array:
         """The values at `rows` where they are in several chunks: taken chunk by chunk, and put in order."""
         if self._starts is None:
             self._starts = [0, *accumulate(map(len, self._chunks))]

@@ -80,7 +80,7 @@ class CodeTable:
 
     def _numbered(self, codes: Int64) -> Int64:
         if self._first is not None:
-            return self._numbered_near(codes, codes - self._first)
+            return self._numbered_near(codes, self._first)
         numbers = np.empty(len(codes), np.int64)
         pending: Int64 | None = None  # at first all
         wanted = codes
@@ -106,8 +106,9 @@ class CodeTable:
             numbers[slice(None) if pending is None else pending] = last
         return numbers
 
-    def _numbered_near(self, codes: Int64, slots: Int64) -> Int64:
-        """The same where each code has a slot of its own."""
+    def _numbered_near(self, codes: Int64, first: int) -> Int64:
+        """The same where each code has a slot of its own, from the first code on."""
+        slots = codes - first
         found = self._slots[slots]
         new = (found == 0).nonzero()[0]
         if len(new):
