@@ -13,7 +13,7 @@ from fff.simulation.run import run_block
 from fff.simulation.service import LogNormal
 from fff.simulation.source import SimulatedLookup, SimulatedScan, SimulatedTable
 
-TUPLES, LOOKUPS = 150, 3
+TUPLES, LOOKUPS, WORLDS = 150, 3, 8
 
 
 def instance(seed: int) -> tuple[str, list[SimulatedTable], list[float]]:
@@ -45,7 +45,7 @@ def spent(sql: str, tables: list[SimulatedTable], costs: list[float], policy: st
 @pytest.mark.slow
 def test_the_default_is_near_the_best_static_order_and_rank_is_not() -> None:
     ours, theirs, times = [], [], []
-    for seed in range(3):
+    for seed in range(WORLDS):
         world = instance(seed)
         orders = (
             ",".join(["F", *order]) for order in itertools.permutations(f"D{n}" for n in range(LOOKUPS))
@@ -58,4 +58,4 @@ def test_the_default_is_near_the_best_static_order_and_rank_is_not() -> None:
         theirs.append(spent(*world, "rank")[0] / best - 1)
     assert np.mean(ours) < 0.3, ours
     assert np.mean(ours) < np.mean(theirs) / 2, (ours, theirs)
-    assert np.mean(times) < 0.2, times
+    assert np.mean(times) < 0.1, times
