@@ -293,7 +293,7 @@ class Router(Parking):
                 links = [(column, numbers[:size]) for column, numbers in links]
                 late = None if late is None else late[:size]
                 within = None if within is None else within.take(np.arange(size))
-        places = None if late is None else late.nonzero()[0]
+        places = None if late is None or late.all() else late.nonzero()[0]
         if places is not None:
             links = [(column, numbers[places]) for column, numbers in links]
             within = None if within is None else within.take(places)
