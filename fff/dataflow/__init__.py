@@ -3,7 +3,8 @@
 In: events of the runtime (rows arrived, a scan ended, time passed).
 Out: instructions to it (ask these keys, read on, give out these rows).
 
-    arrays      Growable NumPy arrays and Arrow columns: the storage under domains, indexes and SteMs.
+    arrays      Growable NumPy arrays: the storage under columns, domains and indexes.
+    columns     Arrow columns that grow at their end: the storage under SteMs and domains
     eddy        The eddy: a pure state machine that routes batches of tuples among access modules
     in_flight   What is inside an eddy right now
     kernels/    Spark SQL's scalar functions over Arrow columns

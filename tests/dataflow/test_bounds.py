@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fff.dataflow.arrays import ArrowColumn
+from fff.dataflow.columns import ArrowColumn
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.plan.batch import TupleBatch
 from fff.dataflow.plan.events import Emit, Route, ScanEnd, ScanRows, Start

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fff.dataflow.arrays import ArrowColumn
+from fff.dataflow.columns import ArrowColumn
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.lookups.lookups import Lookups
 from fff.dataflow.lookups.parked import ParkedGroup

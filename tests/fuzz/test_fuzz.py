@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fff.dataflow import arrays, missing, scans
+from fff.dataflow import arrays, columns, missing, scans
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.routing import right_sides, router
 from fff.dataflow.store import code_table, domains, index, stem
@@ -153,8 +153,8 @@ def test_what_only_large_tables_do_changes_nothing(count: int, monkeypatch: pyte
     """Chunks that stay apart, hash tables that grow while they are used, indexes on several columns, runs."""
     for module, name in (
         (arrays, "_LARGE"),
-        (arrays, "_CHUNK_ROWS"),
-        (arrays, "_COMPARED"),
+        (columns, "_CHUNK_ROWS"),
+        (columns, "_COMPARED"),
         (code_table, "_MOVED_AT_ONCE"),
         (code_table, "_NEAR_ROOM"),
         (stem, "_CANDIDATES"),

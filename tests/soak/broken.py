@@ -15,7 +15,7 @@ import pytest
 
 from fff import execution
 from fff.budget import Budget
-from fff.dataflow.arrays import ArrowColumn
+from fff.dataflow.columns import ArrowColumn
 from fff.dataflow.eddy import Eddy
 from fff.dataflow.lookups.access import LookupModule
 from fff.dataflow.lookups.lookups import Lookups

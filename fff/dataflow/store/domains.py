@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.dataflow.arrays import ArrowColumn, Growable, Int64, Spill, spill_columns
+from fff.dataflow.arrays import Growable, Int64, Spill
+from fff.dataflow.columns import ArrowColumn, spill_columns
 from fff.dataflow.store.code_table import CodeTable, mix
 from fff.schema import ArrowType
 

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.dataflow.arrays import EMPTY, ArrowColumn, Bools, Growable, Int64, Spill, Spillable, ranks
+from fff.dataflow.arrays import EMPTY, Bools, Growable, Int64, Spill, Spillable, ranks
+from fff.dataflow.columns import ArrowColumn
 from fff.dataflow.plan.plan import IdentityKind, TablePlan
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.dataflow.store.ranges import KeyRanges, ordered

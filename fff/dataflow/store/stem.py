@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from fff.dataflow.arrays import ArrowColumn, Bools, Growable, Int64, Spill, Spillable, spill_columns
+from fff.dataflow.arrays import Bools, Growable, Int64, Spill, Spillable
+from fff.dataflow.columns import ArrowColumn, spill_columns
 from fff.dataflow.plan.expressions import Evaluated, Expr, evaluate_rows
 from fff.dataflow.plan.extents import Coverage
 from fff.dataflow.plan.plan import TablePlan
