@@ -6,8 +6,9 @@ import pytest
 from hard_rows import CATALOG
 from property_scalars import translated
 
-from fff.errors import QueryError
+from fff.errors import QueryError, UsageError
 from fff.sql import prepare
+from fff.sql.syntax import grammar
 from fff.sql.syntax.parse import parse_statement
 
 
@@ -182,3 +183,14 @@ def test_what_is_no_sql_at_all_is_told_how_sql_begins() -> None:
     with pytest.raises(QueryError, match='syntax error at "foo"') as refused:
         parse_statement("foo: bar {x}")
     assert refused.value.hint == "a query begins with SELECT, WITH, FROM or VALUES"
+
+
+def test_a_parser_that_cannot_be_extended_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As sqlglot's is where `sqlglotc` is installed beside it: no statement is to blame."""
+
+    def compiled(_: object, **__: object) -> None:
+        raise TypeError("interpreted classes cannot inherit from compiled")
+
+    monkeypatch.setattr(grammar.SparkGrammar, "__init__", compiled)
+    with pytest.raises(UsageError, match="pip uninstall sqlglotc"):
+        parse_statement("SELECT 1")

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
+from fff.errors import UsageError
 from fff.sql.syntax.foreign.clauses import check_bare, check_ended, check_order, check_piped, noted, opened
 from fff.sql.syntax.foreign.counts import counted
 from fff.sql.syntax.foreign.written_types import worded
@@ -400,5 +401,14 @@ class SparkGrammar(SparkParser):
 
 
 def parser() -> SparkParser:
-    """A parser of Spark SQL that raises ParseError at the first mistake."""
-    return SparkGrammar(dialect=SPARK, error_level=ErrorLevel.IMMEDIATE)
+    """A parser of Spark SQL that raises ParseError at the first mistake.
+
+    Raises UsageError where sqlglot is installed compiled, which makes its parser one that nobody can extend.
+    """
+    try:
+        return SparkGrammar(dialect=SPARK, error_level=ErrorLevel.IMMEDIATE)
+    except TypeError as error:
+        raise UsageError(
+            f"sqlglot's compiled parser is of no use here ({error})",
+            hint="remove it, and the one in Python is used: pip uninstall sqlglotc",
+        ) from error
