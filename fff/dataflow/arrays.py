@@ -17,9 +17,8 @@ _S = TypeVar("_S", bound=np.generic)
 
 EMPTY: Int64 = np.empty(0, np.int64)
 
-_LARGE = (
-    2 << 20
-)  # bytes from which an array is copied as seldom as can be: whole pages of the system's large ones
+#: Bytes from which an array is copied as seldom as can be: the system's large pages, which back room one at a time.
+_LARGE = 2 << 20
 
 
 def numbers(rows: Int64) -> pa.Array:
@@ -97,9 +96,8 @@ class Growable(Generic[_S]):
         room = len(self._data)
         if length > room:
             if self._spill is None:
-                grown = np.empty(
-                    max(length, room * (2 if self._data.nbytes < _LARGE else 8)), self._data.dtype
-                )
+                factor = 2 if self._data.nbytes < _LARGE else 8
+                grown = np.empty(max(length, factor * room), self._data.dtype)
             else:
                 grown = self._spill.zeros(max(length, 2 * room), self._data.dtype)
             grown[: self.length] = self.view
