@@ -6,10 +6,12 @@ from __future__ import annotations
 HELD_TUPLES = 500_000
 
 #: Of the memory limit of a run, what it holds before stored rows and indexes go to files; the bytes of an array from which
-#: it goes there, as a share of the limit; and how much of a table is written at once.
+#: it goes there, as a share of the limit; how much of a table is written at once; and by how much of the limit what is held
+#: may grow before allocators are asked to give back what nobody uses.
 SPILL_SHARE = 0.5
 SPILL_LEAST_SHARE = 64
 SPILL_PART_BYTES = 16 << 20
+SPILL_GARBAGE_SHARE = 1 / 32
 
 #: Stored rows from which it is worth a look which of them nobody will ask for again.
 FORGOTTEN_ROWS = 8_192

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from fff.budget import format_bytes
 from fff.dataflow.arrays import Spillable
-from fff.limits import SPILL_LEAST_SHARE, SPILL_PART_BYTES, SPILL_SHARE
+from fff.limits import SPILL_GARBAGE_SHARE, SPILL_LEAST_SHARE, SPILL_PART_BYTES, SPILL_SHARE
 
 if TYPE_CHECKING:
     from fff.runtime.block_run import RunningBlock
@@ -96,6 +96,7 @@ class MemoryGuard:
         self.peak = 0  # as far as was looked
         self._before = taken()
         self._look_at = 0.0
+        self._given_back = 0  # what was used after allocators gave back what they keep
 
     def check(self, blocks: Sequence[RunningBlock], results: Spillable | None) -> str | None:
         """Look, and move what is stored to files if that is due; why the run must end, if it must."""
@@ -110,8 +111,10 @@ class MemoryGuard:
                 block.eddy.spill(self.files)
             if results is not None:
                 results.spill(self.files)
-            if self.files.bytes > before:
+            # What allocators keep grows, too, while there is little to move.
+            if self.files.bytes > before or used > self._given_back + SPILL_GARBAGE_SHARE * self.limit:
                 _give_back()
+                self._given_back = self._used()
         if used > self.limit:
             _give_back()
             used = self._used()

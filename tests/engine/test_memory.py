@@ -133,6 +133,20 @@ async def test_without_files_the_limit_ends_the_run_with_a_reason(monkeypatch: p
     assert len(found) < ROWS, "and what was found by then is handed on"
 
 
+def test_allocators_give_back_what_they_keep_though_nothing_can_be_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used, given = 0, list[int]()
+    monkeypatch.setattr(memory, "_LOOK_EVERY_S", 0)
+    monkeypatch.setattr(memory, "taken", lambda: used)
+    monkeypatch.setattr(memory, "_give_back", lambda: given.append(used))
+    guard = memory.MemoryGuard(3200)
+    for used in range(0, 2401, 50):  # noqa: B007 - what `taken` says
+        assert guard.check((), None) is None
+    assert given == list(range(1650, 2401, 150)), "from half of the limit on, and not at every look"
+    assert guard.peak == 2400
+
+
 async def test_rows_that_are_held_back_go_to_files_too() -> None:
     catalog = Catalog()
     catalog.add(Made(80_000))
