@@ -32,6 +32,7 @@ from fff_cli.options.shared import (
     typer,
 )
 from fff_cli.refresh.command import refresh
+from fff_cli.run.loading import load_transport
 from fff_cli.serve.command import serve
 from fff_cli.source_app import source_app
 from fff_cli.spark_app import spark_app
@@ -115,6 +116,7 @@ def query(
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
         return run_remote(server, options)
+    load_transport()
     from fff_cli.commands.query import run_query  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
