@@ -14,7 +14,7 @@ from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import bounds_of, doubts_of
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.grouping import check_grouping
-from fff.sql.calls.expand import expand_calls
+from fff.sql.calls.find import find_calls
 from fff.sql.calls.named_apart import named_apart
 from fff.sql.nested.copied_queries import with_copies, without_unread
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
@@ -380,7 +380,11 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
 
 def _checked(text: Rewritten) -> Rewritten:
     """The text with tables for its calls, if nothing but its names may be wrong. Raises QueryError."""
-    expanded = expand_calls(text)
+    expanded = text
+    if find_calls(text.statement, text.catalog):
+        from fff.sql.calls.expand import expand_calls  # noqa: PLC0415 - few statements call functions of sources
+
+        expanded = expand_calls(text)
     try:
         tree = expanded.tree
         check_function_names(expanded.statement)
