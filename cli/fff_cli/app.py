@@ -173,6 +173,7 @@ def explain(
 
     Takes the options of query, as they were typed there, and says which of them do nothing here.
     """
+    load_transport()
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
@@ -189,6 +190,7 @@ def explain(
 )
 def shell(**options: Any) -> int:
     """Interactive SQL with completion and history; reads statements from standard input when that is no terminal."""
+    load_transport()
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.shell.repl import run_shell  # noqa: PLC0415
 
