@@ -46,7 +46,7 @@ def spare_loading() -> None:
 
 
 def load_transport() -> None:
-    """Load what sends requests, without the certificates that aiohttp reads twice on that occasion: a tenth of a short run.
+    """Load what sends requests, without the certificates that aiohttp reads twice on that occasion: a thirteenth of a short run.
 
     `Network` reads them, once, when it meets a host over TLS.
     """
