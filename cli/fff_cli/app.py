@@ -32,6 +32,7 @@ from fff_cli.options.shared import (
     typer,
 )
 from fff_cli.refresh.command import refresh
+from fff_cli.run.loading import load_transport
 from fff_cli.serve.command import serve
 from fff_cli.source_app import source_app
 from fff_cli.spark_app import spark_app
@@ -115,6 +116,7 @@ def query(
         from fff_cli.serve.client import run_remote  # noqa: PLC0415
 
         return run_remote(server, options)
+    load_transport()
     from fff_cli.commands.query import run_query  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
@@ -171,6 +173,7 @@ def explain(
 
     Takes the options of query, as they were typed there, and says which of them do nothing here.
     """
+    load_transport()
     from fff_cli.commands.explain import run_explain  # noqa: PLC0415
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
 
@@ -187,6 +190,7 @@ def explain(
 )
 def shell(**options: Any) -> int:
     """Interactive SQL with completion and history; reads statements from standard input when that is no terminal."""
+    load_transport()
     from fff_cli.options.arguments import QueryArguments  # noqa: PLC0415
     from fff_cli.shell.repl import run_shell  # noqa: PLC0415
 

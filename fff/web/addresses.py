@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -113,8 +113,18 @@ class CertificateFileError(Exception):
         self.hint = hint
 
 
+@cache
+def _usual_trust() -> ssl.SSLContext:
+    """What those have that name no certificates: the system's, which take long to read, once for all connections."""
+    known = ssl.create_default_context()
+    known.set_alpn_protocols(["http/1.1"])
+    return known
+
+
 def trust_of(route: NetworkRoute) -> ssl.SSLContext:
     """What a connection over TLS is made with. Raises CertificateFileError."""
+    if route.ca_bundle is None and route.certificate is None:
+        return _usual_trust()
     if route.ca_bundle is not None:
         _look_at("ca_bundle", route.ca_bundle)
     try:

@@ -117,7 +117,7 @@ class Network:
             tuple[str, NetworkRoute, bool, bool], _Peer
         ] = {}  # those that are reached without a proxy
         self._proxies = getproxies_environment()
-        self._trusts: dict[NetworkRoute, ssl.SSLContext | bool] = {}
+        self._trusts: dict[NetworkRoute, ssl.SSLContext] = {}
         self._resolver: PublicResolver | None = None
         self._deadlines = Deadlines()
 
@@ -254,7 +254,7 @@ class Network:
             loop=asyncio.get_running_loop(),
             proxy=tunnel,
             proxy_headers=None if tunnel is None else CIMultiDict(self._head),
-            ssl=self._trust(policy.route),
+            ssl=self._trust(policy.route, "https" in (url.scheme, tunnel and tunnel.scheme)),
         )
         peer = _Peer(connector, request, len(root))
         if tunnel is None:
@@ -281,9 +281,9 @@ class Network:
             )
         return proxy or None
 
-    def _trust(self, route: NetworkRoute) -> ssl.SSLContext | bool:
-        """Who is believed, and who we are, for hosts that are reached so."""
-        if route.ca_bundle is None and route.certificate is None:
+    def _trust(self, route: NetworkRoute, secure: bool) -> ssl.SSLContext | bool:
+        """Who is believed, and who we are, for hosts that are reached so; `secure`: over TLS, on some of the way."""
+        if not secure and route.ca_bundle is None and route.certificate is None:
             return True
         known = self._trusts.get(route)
         if known is None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fff_cli.run.loading import loaded, spare_loading
+from fff_cli.run.loading import load_transport, loaded, spare_loading
 
 
 def test_the_collector_is_spared_until_all_is_loaded() -> None:
@@ -43,11 +43,22 @@ def test_what_libraries_read_is_set_until_all_is_loaded(monkeypatch: pytest.Monk
         gc.set_threshold(*usual)
 
 
+@pytest.mark.parametrize("usual", [None, "mine.pem"])
+def test_certificates_are_where_they_were_once_aiohttp_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, usual: str | None
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    if usual is not None:
+        monkeypatch.setenv("SSL_CERT_FILE", usual)
+    load_transport()
+    assert os.environ.get("SSL_CERT_FILE") == usual
+
+
 def test_what_arrow_is_loaded_without_is_there_later() -> None:
     """Its functions are whole but for the help on their options, whatever its version wants of documentation."""
     program = """
 import warnings; warnings.simplefilter("error")
-from fff_cli.run.loading import loaded, spare_loading
+from fff_cli.run.loading import load_transport, loaded, spare_loading
 spare_loading()
 import pyarrow.compute as pc
 loaded()

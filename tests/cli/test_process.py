@@ -618,6 +618,8 @@ def test_help_and_version_load_nothing_heavy():
 NEEDED_BY_FEW = {
     *("fff_sources.files.source", "fff_sources.files.spec", "fff.dataflow.kernels.registry"),
     *("fff_cli.output.adding", "fff_cli.output.sinks.folders", "fff_cli.live.viewer", "fff.functions.source"),
+    *("fff.sql.planner.rewriting", "fff.sql.nested.derived_tables", "fff.sql.planner.recursion"),
+    *("fff.sql.nested.pushed_conditions", "fff.sql.calls.parents", "fff.sql.calls.expand"),
     *("fff.forecast.estimate", "fff.access.disk.source", "fff.web.gate.leased", "pyarrow.vendored.docscrape"),
     *("numpy.ma", "html.entities", "sqlite3", "statistics"),
 }

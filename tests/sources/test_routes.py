@@ -22,6 +22,7 @@ from fff.errors import SecretError, SourceError
 from fff.stats import AccessMeter
 from fff.web.client import WebClient
 from fff_sources.load import lint, load_catalog
+from tests.cli.terminal import REAL, environment
 from tests.sources.reading import Reader
 from tests.web.serving import Serve
 
@@ -248,6 +249,24 @@ async def test_private_certificates(read: Read, tmp_path: Path) -> None:
         ) as caught:
             await read(spec(url, "")).scan("t")  # we do not know it
         assert "client.network.ca_bundle" in str(caught.value)
+
+
+async def test_certificates_of_the_system_are_those_that_openssl_is_told_of(tmp_path: Path) -> None:
+    """Though the command is loaded without them."""
+    async with over_tls(tmp_path, wants=ssl.CERT_NONE) as url:
+        (tmp_path / "api.yaml").write_text(spec(url, ""))
+        for name, told in (("ca", b"id\n1\n"), ("client", b"")):
+            changes = {"SSL_CERT_FILE": str(tmp_path / f"{name}.pem"), "SSL_CERT_DIR": str(tmp_path)}
+            run = await asyncio.create_subprocess_exec(
+                *(*REAL, "query", "-q", "-o", "csv", "-s", "api.yaml", "SELECT id FROM t"),
+                cwd=tmp_path,
+                env=environment(**changes),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            out, err = await run.communicate()
+            assert out == told, err
+            assert (b"no secure connection" in err) == (not told)
 
 
 @pytest.mark.parametrize("leads", ["a next link", "a redirect", "the spec"])

@@ -22,6 +22,8 @@ _VARIABLES = {
 }
 #: What takes documentation apart for the help on Arrow's functions: half of what these take to be loaded.
 _DOCUMENTATION = "pyarrow.vendored.docscrape"
+#: Where a file of certificates is, to OpenSSL; those that it finds in a folder it reads when it needs them.
+_CERTIFICATES = "SSL_CERT_FILE"
 _usual: list[int] = []
 _ours: list[str] = []
 
@@ -41,6 +43,22 @@ def spare_loading() -> None:
     _ours[:] = [name for name in _VARIABLES if name not in os.environ]
     os.environ.update({name: _VARIABLES[name] for name in _ours})
     sys.modules.setdefault(_DOCUMENTATION, _Unread(_DOCUMENTATION))
+
+
+def load_transport() -> None:
+    """Load what sends requests, without the certificates that aiohttp reads twice on that occasion: a thirteenth of a short run.
+
+    `Network` reads them, once, when it meets a host over TLS.
+    """
+    usual = os.environ.get(_CERTIFICATES)
+    os.environ[_CERTIFICATES] = os.devnull
+    try:
+        import fff.web.transport  # noqa: F401, PLC0415 - after that
+    finally:
+        if usual is None:
+            del os.environ[_CERTIFICATES]
+        else:
+            os.environ[_CERTIFICATES] = usual
 
 
 def loaded() -> None:

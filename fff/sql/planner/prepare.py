@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from fff.catalog import Catalog, Table
@@ -13,27 +12,14 @@ from fff.sql.analysis.predicates import constant_value
 from fff.sql.analysis.priorities import named_columns
 from fff.sql.analysis.rewritten import Rewritten
 from fff.sql.analysis.soundness import bounds_of, doubts_of
-from fff.sql.binder import text_columns
 from fff.sql.binder.build_scopes import check_names, read_queries
 from fff.sql.binder.grouping import check_grouping
-from fff.sql.calls.expand import expand_calls
-from fff.sql.calls.full_joins import halved
+from fff.sql.calls.find import find_calls
 from fff.sql.calls.named_apart import named_apart
-from fff.sql.calls.parents import through_parents
-from fff.sql.calls.spelled_out import spelled_out
-from fff.sql.calls.subqueries import as_exists, by_key, members
 from fff.sql.nested.copied_queries import with_copies, without_unread
-from fff.sql.nested.derived_tables import merged
-from fff.sql.nested.key_columns import with_key_columns
-from fff.sql.nested.lateral_aliases import without_lateral_aliases
-from fff.sql.nested.lateral_views import without_lateral_views
-from fff.sql.nested.packing import PACKED, packed
 from fff.sql.nested.pipes import check_set, is_certain, without_pipes
-from fff.sql.nested.pushed_conditions import with_conditions
-from fff.sql.nested.query_tables import QueryTables
 from fff.sql.plan import Prepared
 from fff.sql.planner.commands import command, query_of
-from fff.sql.planner.recursion import with_columns
 from fff.sql.planner.statement import plan_queries, unnested
 from fff.sql.refusals import check_refusals
 from fff.sql.refusals.arguments import check_argument_types
@@ -114,6 +100,8 @@ def _tables_in(sql: str, catalog: Catalog) -> list[Table]:
 
 def compared_with_text(sql: str, catalog: Catalog) -> dict[str, set[str]]:
     """By full name, columns of tables that a statement equates with text though they are none. Raises QueryError."""
+    from fff.sql.binder import text_columns  # noqa: PLC0415 - for files of this machine alone
+
     tree = parse_statement(query_of(sql)).tree
     tables = {}
     for node in tree.find_all(exp.Table):
@@ -232,6 +220,8 @@ def _prepare(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         copied = with_copies(text)
         if copied is not None:
             return _told_of(sql, _planned_once(copied.sql, catalog, planning), copied.text)
+    from fff.sql.calls.parents import through_parents  # noqa: PLC0415 - for what nothing binds
+
     places = set[Span | None]()
     while True:
         try:
@@ -277,6 +267,8 @@ def _planned_once(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
         refused = error
     made = plain is not None and any(feed.rows for block in plain.blocks for feed in block.feeds)
     if plain is None or plain.upper is not None or made:
+        from fff.sql.nested.pushed_conditions import with_conditions  # noqa: PLC0415 - few statements need it
+
         with suppress(QueryError):
             moved = with_conditions(text)
             if moved is not None:
@@ -336,9 +328,10 @@ def _in_words(sql: str, catalog: Catalog, planning: _Planning) -> Prepared:
     except InfeasibleQuery as error:
         refused = error
     if plain is None or plain.upper is not None:
+        from fff.sql.planner.rewriting import PACKED, QueryTables, rewritten  # noqa: PLC0415 - few statements need all that
+
         made = QueryTables()
-        texts = (rewritten(written, made, planning) for rewritten in (_rewritten, _rewritten_calls))
-        for text in itertools.chain.from_iterable(texts):
+        for text in rewritten(written, made, planning.plan):
             with suppress(QueryError):
                 other = made.attached(_as_written(sql, text, planning))
                 if plain is None or other.upper is None or (made.packed and _joins_more(other, plain)):
@@ -358,55 +351,6 @@ def _joins_more(other: Prepared, plain: Prepared) -> bool:
     """Whether one plan leaves no join to Spark where another does."""
     views, before = (sum(bool(block.view) for block in one.blocks) for one in (other, plain))
     return views == 1 < before
-
-
-def _rewritten(text: Rewritten, made: QueryTables, planning: _Planning) -> Iterator[Rewritten]:
-    """The statement in other words: rows as tables, halves of FULL JOIN, queries merged and queries as tables."""
-    for rewrite in (
-        spelled_out,
-        without_lateral_views,
-        without_lateral_aliases,
-        with_columns,
-        members,
-        as_exists,
-        by_key,
-        halved,
-    ):
-        with suppress(QueryError):
-            other = rewrite(text)
-            if other is not None:
-                text = other
-                yield text
-    with suppress(QueryError):
-        one = merged(text)
-        if one is not None:
-            yield one
-
-    with suppress(QueryError):
-        before, text = text.sql, packed(text)
-        made.packed = text.sql != before
-        text = made.replaced(text, planning.plan)
-        if made.made or made.packed:
-            text = halved(text) or text
-            one = merged(text)
-            if one is not None:
-                yield one
-            yield text
-    with suppress(QueryError):
-        keyed = with_key_columns(text, made, planning.plan)
-        if keyed is not None:
-            yield keyed
-
-
-def _rewritten_calls(text: Rewritten, made: QueryTables, planning: _Planning) -> Iterator[Rewritten]:
-    """The statement with tables in the places of its calls, in other words.
-
-    A call for the rows that all else has left is an outer join with a query in FROM; that merged, it needs no Spark.
-    """
-    with suppress(QueryError):
-        expanded = expand_calls(text)
-        if expanded is not text:
-            yield from _rewritten(expanded, made, planning)
 
 
 def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
@@ -436,7 +380,11 @@ def _as_written(sql: str, text: Rewritten, planning: _Planning) -> Prepared:
 
 def _checked(text: Rewritten) -> Rewritten:
     """The text with tables for its calls, if nothing but its names may be wrong. Raises QueryError."""
-    expanded = expand_calls(text)
+    expanded = text
+    if find_calls(text.statement, text.catalog):
+        from fff.sql.calls.expand import expand_calls  # noqa: PLC0415 - few statements call functions of sources
+
+        expanded = expand_calls(text)
     try:
         tree = expanded.tree
         check_function_names(expanded.statement)

@@ -30,7 +30,6 @@ from fff.sql.plan import BlockQuery, Branch, KeyQuery, OwnWords, Prepared, Upper
 from fff.sql.planner.block import BlockParts
 from fff.sql.planner.block_order import Draft, settle, table_draft
 from fff.sql.planner.engine_answer import EngineAnswer, engine_answer, is_union
-from fff.sql.planner.recursion import followed
 from fff.sql.planner.spark_query import (
     VIEW,
     block_edits,
@@ -87,6 +86,8 @@ def plan_queries(
     try:
         order = settled(())
     except InfeasibleQuery:
+        from fff.sql.planner.recursion import followed  # noqa: PLC0415 - few statements are recursive
+
         first = followed(tree, restrictions, bounds.recursive)
         if not first:
             raise

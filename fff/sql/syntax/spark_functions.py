@@ -264,10 +264,11 @@ def _counts(text: str) -> list[range]:
 
 
 _TAKE_NAMES = frozenset(TAKE_NAMES.split())
+_UNCOUNTED = _OTHER_FORMS | (_OPERATORS - _CONNECTING)
 _ARITIES = {
-    name: _counts(counts)
+    name: counts
     for name, _, counts in (entry.partition(":") for entry in ARITIES.split())
-    if name not in _OTHER_FORMS | (_OPERATORS - _CONNECTING)
+    if name not in _UNCOUNTED
 }
 
 
@@ -283,9 +284,9 @@ def check_arguments(statement: Statement) -> None:
             continue
         _check_names(statement, at, name)
         _check_extract(statement, at, name)
-        arities = _ARITIES.get(name)
-        spans = None if arities is None else arguments_of(statement, at)
-        if arities is None or spans is None or any(len(spans) in counts for counts in arities):
+        arities = _counts(_ARITIES[name]) if name in _ARITIES else []
+        spans = arguments_of(statement, at) if arities else None
+        if spans is None or any(len(spans) in counts for counts in arities):
             continue
         *some, last = (str(one.start) if one.stop < _ANY else f"{one.start} or more" for one in arities)
         takes = f"{', '.join(some)} or {last}" if some else last

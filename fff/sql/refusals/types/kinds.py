@@ -99,8 +99,9 @@ def taken(form: str, left: str | None, right: str | None) -> bool:
 INCOMPARABLE = frozenset(
     "".join(sorted(left + right))
     for form, left in _OUTCOMES
+    if form == "="
     for right in ON_THE_RIGHT
-    if form == "=" and outcome(form, left, right) == REFUSED
+    if outcome(form, left, right) == REFUSED
 )
 
 #: Types of the kinds that are not nested: of decimals and texts one of many.
