@@ -6,6 +6,7 @@ import ipaddress
 import ssl
 from functools import cache, lru_cache
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from fff.web.types import NetworkRoute, Request
@@ -119,6 +120,13 @@ def _usual_trust() -> ssl.SSLContext:
     known = ssl.create_default_context()
     known.set_alpn_protocols(["http/1.1"])
     return known
+
+
+def believe_as_usual(module: ModuleType) -> None:
+    """Certificates of the system for what a module made to connect while there were none to read (`fff query` loads aiohttp so)."""
+    for one in vars(module).values():
+        if isinstance(one, ssl.SSLContext) and one.verify_mode != ssl.CERT_NONE:
+            one.load_default_certs()
 
 
 def trust_of(route: NetworkRoute) -> ssl.SSLContext:

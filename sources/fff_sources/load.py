@@ -16,6 +16,7 @@ from typing import Any, cast
 from fff.catalog import Catalog, SourceAdapter
 from fff.errors import SpecError, UsageError
 from fff.options import SpecText
+from fff.web.addresses import believe_as_usual
 from fff.web.client import WebClient
 from fff_sources.adapter import AdapterFactory, SourceContext
 from fff_sources.document import Document, parse_document, read_document
@@ -292,7 +293,15 @@ def _factory(context: SourceContext) -> AdapterFactory:
         return cast("AdapterFactory", getattr(importlib.import_module(module), name))
     for entry in _installed(tuple(sys.path)):
         if entry.name == kind:
-            return cast("AdapterFactory", entry.load())
+            believe_as_usual(sys.modules["aiohttp.connector"])  # it may connect without our client
+            try:
+                return cast("AdapterFactory", entry.load())
+            except Exception as error:
+                raise context.document.error(
+                    ("sources", context.name, "type"),
+                    f"the adapter {kind!r} cannot be loaded: {type(error).__name__}: {error}",
+                    hint=f"{entry.value} of the package {entry.dist and entry.dist.name} is at fault",
+                ) from error
     raise context.document.error(
         ("sources", context.name, "type"),
         f"{kind!r} is no known type",

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import datetime as dt
 import ipaddress
+import os
 import ssl
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -267,6 +269,31 @@ async def test_certificates_of_the_system_are_those_that_openssl_is_told_of(tmp_
             out, err = await run.communicate()
             assert out == told, err
             assert (b"no secure connection" in err) == (not told)
+
+
+ADAPTER = """
+import ssl, sys
+from aiohttp import connector
+made = [one for one in vars(connector).values() if isinstance(one, ssl.SSLContext)]
+print("believed:", max(one.cert_store_stats()["x509"] for one in made), file=sys.stderr)
+"""
+
+
+def test_an_adapter_that_connects_by_itself_has_the_certificates_of_the_system(tmp_path: Path) -> None:
+    certificate(tmp_path, "ca")
+    metadata = tmp_path / "own-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[fff.sources]\nown = own_adapter:Own\n")
+    (tmp_path / "own_adapter.py").write_text(ADAPTER)
+    (tmp_path / "api.yaml").write_text("version: 1\nsources: {api: {type: own}}\n")
+    changes = environment(SSL_CERT_FILE=str(tmp_path / "ca.pem"), SSL_CERT_DIR=str(tmp_path / "none"))
+    changes["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    command = [*REAL, "query", "-q", "-s", "api.yaml", "SELECT id FROM t"]
+    run = subprocess.run(command, cwd=tmp_path, env=changes, capture_output=True, text=True, check=False)
+    assert "believed: 1" in run.stderr
+    assert "cannot be loaded: AttributeError: module 'own_adapter' has no attribute 'Own'" in run.stderr
+    assert "own_adapter:Own of the package own is at fault" in run.stderr
 
 
 @pytest.mark.parametrize("leads", ["a next link", "a redirect", "the spec"])
