@@ -16,7 +16,6 @@ from fff_sources.http.response import jsonpath
 from fff_sources.http.response.json import Raw, decode, encode
 from fff_sources.http.response.jsonpath import JsonPath, envelope, parse_path, walk
 from tests.sources.reading import Reader
-from tests.sources.test_auto_paging import handler, spec
 from tests.web.serving import Serve
 
 NAMES = ("a", "b", "total")
@@ -64,6 +63,14 @@ def test_what_is_found_in_an_opened_body_is_what_stands_in_it(seed: int) -> None
     assert found > 20
 
 
+SPEC = """
+version: 1
+sources:
+  api:
+    client: {{base_url: "{url}"}}
+    tables:
+      t: {{columns: {{id: int}}, scan: {{endpoint: {{path: r, data_selector: data, paginator: {paginator}}}}}}}
+"""
 PAGINATORS = {
     "counted": "{type: offset, page_size: 10, total_path: meta.total}",
     "beside the records": "{type: offset, page_size: 10, total_path: total}",
@@ -83,18 +90,15 @@ async def test_a_page_is_taken_apart_once(
             passes.append(len(memoryview(raw)))
         return decode(raw, **kind)
 
-    def body(asked: web.Request) -> dict[str, Any]:
+    async def answer(asked: web.Request) -> web.Response:
         start = int(asked.query.get("offset", 0))
         following = start + 10 if start < 20 else None
         rows = [{"id": n, "text": "x" * 100} for n in range(start, start + 10)]
-        return {
-            "data": rows,
-            "total": 30,
-            "meta": {"total": 30, "next": following, "offset": start, "limit": 10},
-        }
+        meta = {"total": 30, "next": following, "offset": start, "limit": 10}
+        return web.json_response({"data": rows, "total": 30, "meta": meta})
 
     for module in (jsonpath, paginators, surroundings):
         monkeypatch.setattr(module, "decode", counted)
-    reader = read(spec(await serve(handler(body)), paginator=paginator))
+    reader = read(SPEC.format(url=(await serve(answer)).url, paginator=paginator))
     assert [row["id"] for row in await reader.scan("t")] == list(range(30))
     assert len(passes) == 3

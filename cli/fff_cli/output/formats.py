@@ -36,7 +36,7 @@ GROUP_ROWS, GROUP_BYTES = (
     100_000,
     64 << 20,
 )  # from which a Parquet row group is large enough to be read at speed
-#: Rows that show whether the values of a column repeat, from how many places; and the share that differs where they do not.
+#: Rows at a place, and places, that show whether a column repeats values; the share that differs where not.
 _RUN, _RUNS, _UNIQUE = 1_000, 16, 0.99
 
 
@@ -275,7 +275,7 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
     """
     if rows.num_rows < _RUNS * _RUN or any(map(pa.types.is_nested, rows.schema.types)):
         return True
-    # From all over, as values may come again much later; and runs, as those of a sorted column come again at once.
+    # From all over, as values may come again much later; in runs, as those of a sorted column do at once.
     starts = range(0, rows.num_rows - _RUN + 1, rows.num_rows // _RUNS)
     some = pa.concat_tables([rows.slice(start, _RUN) for start in starts])
     return [name for name in some.column_names if len(some[name].unique()) < _UNIQUE * len(some)]

@@ -433,9 +433,7 @@ class Reading(Struct, dict=True):
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
         cut = spoken.cut or (None if accepted else verdicts.cut_by(response.headers))
         self._cut = None if cut is None else self._says(cut)
-        alone = isinstance(
-            paginator, paginators.SinglePagePaginator
-        )  # looks at nothing; the way of most lookups
+        alone = isinstance(paginator, paginators.SinglePagePaginator)  # looks at nothing; most lookups
         text = opened.text if opened is not None else b"" if alone else self.body.text(response)
         above, around = around_records(self.endpoint), None if opened is None else opened.envelope
         answer = PageAnswer(text, response.headers, response.url, records, above, around)

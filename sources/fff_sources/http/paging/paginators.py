@@ -123,8 +123,8 @@ class Unit:
 class PageAnswer(Struct, frozen=True, dict=True):
     """What a paginator may look at. `records` counts them before bad ones were dropped.
 
-    `around` is the place of the elements of the list around those that records stand in; `opened`: the body, where it
-    has been taken apart along the way to the records, which is done once for all that look into it.
+    `around` is the place of the elements of the list around those that records stand in; `opened`: the
+    body, taken apart along the way to the records, once for all that look into it.
     """
 
     body: bytes
