@@ -25,11 +25,11 @@ def remembered(answer: RawResponse, policy: HostPolicy) -> Remembered | None:
     `policy`: of its host, which may have quota headers of its own.
     """
     headers = answer.headers
-    directives = {part.strip().lower() for part in headers.get("cache-control", "").split(",")}
-    if answer.status != 200 or "no-store" in directives or headers.get("vary", "").strip() == "*":
-        return None
     etag, modified = headers.get("etag", ""), headers.get("last-modified", "")
     if not etag and not _tells_changes(modified, headers.get("date", "")):
+        return None
+    directives = {part.strip().lower() for part in headers.get("cache-control", "").split(",")}
+    if answer.status != 200 or "no-store" in directives or headers.get("vary", "").strip() == "*":
         return None
     passing = _PASSING | {name.strip().lower() for name in headers.get("connection", "").split(",")}
     kept = {
@@ -55,5 +55,7 @@ def name_of(req: Request) -> bytes | None:
 
 def _tells_changes(modified: str, date: str) -> bool:
     """Whether a change since the answer was made is certain to show; within one second it is not."""
-    when, now = moment(modified), moment(date)
-    return when is not None and now is not None and now - when >= _APART_S
+    if (when := moment(modified)) is None:  # as mostly
+        return False
+    now = moment(date)
+    return now is not None and now - when >= _APART_S

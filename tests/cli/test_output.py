@@ -202,6 +202,41 @@ def test_parquet_row_groups_are_large_however_small_the_batches(monkeypatch):
     assert groups() == [150, 150]
 
 
+def test_parquet_numbers_no_values_that_do_not_repeat():
+    """A dictionary of them is larger than they are."""
+    rows = 40_000
+    columns = {
+        "id": pa.array(range(rows)),
+        "far": pa.array([n % (rows // 2) for n in range(rows)]),
+        "sorted": pa.array([n // 2 for n in range(rows)]),
+        "word": pa.array([f"{n % 100}" for n in range(rows)]),
+        "a.b": pa.array([f"{n}" for n in range(rows)]),
+        "none": pa.nulls(rows),
+    }
+
+    def numbered(table):
+        out = io.BytesIO()
+        to = writer("parquet", out, None)
+        to.begin(table.schema)
+        for batch in table.to_batches(max_chunksize=7_000):
+            to.write(batch)
+        to.end()
+        assert pq.ParquetFile(out).read().equals(table)
+        group = pq.ParquetFile(out).metadata.row_group(0)
+        return {
+            group.column(at).path_in_schema
+            for at in range(group.num_columns)
+            if "RLE_DICTIONARY" in group.column(at).encodings
+        }
+
+    assert numbered(pa.table(columns)) == {"far", "sorted", "word", "none"}
+    assert numbered(pa.table(columns).slice(0, 9_000)) == columns.keys()  # too few to tell
+    nested = {"id": columns["id"], "l": pa.array([[n % 3] for n in range(rows)])}
+    assert numbered(pa.table(nested)) == {"id", "l.list.element"}
+    with pytest.raises(pa.ArrowNotImplementedError):
+        writer("parquet", io.BytesIO(), None).begin(pa.schema({"i": pa.month_day_nano_interval()}))
+
+
 @pytest.mark.parametrize("screen", [None, Screen(40), Screen(23, unicode=False), Screen(80, color=True)])
 def test_a_table_is_the_same_drawn_column_by_column_and_row_by_row(screen, monkeypatch):
     rng = random.Random(8)

@@ -19,6 +19,8 @@ import yaml
 from aiohttp import web
 
 from fff.access.disk.policy import RowCache
+from fff.access.disk.responses import Replies
+from fff.access.disk.store import RowStore
 from fff.errors import SourceError
 from fff.federation import Federation
 from fff.web.client import WebClient
@@ -555,3 +557,25 @@ async def test_random_changes_are_seen(serve: Serve, tmp_path: Path, seed: int) 
         seen += collections.Counter(statuses)
     assert seen[200]
     assert seen[304]
+
+
+async def test_what_others_have_kept_is_looked_for_with_each_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not with each request, most of which find nothing."""
+    looks = []
+    has_replies = RowStore.has_replies
+    monkeypatch.setattr(RowStore, "has_replies", lambda store: looks.append(store) or has_replies(store))
+    caches = [RowCache(tmp_path / "rows", every=True) for _ in range(3)]
+    here, there, own = (Replies(cache.store) for cache in caches)
+    assert [here.is_empty for _ in range(100)] == [True] * 100
+    assert len(looks) == 1
+    await there.keep(b"request", ("s", "t"), Remembered('"a"', "", {}, b"body"))
+    assert not there.is_empty, "what is not written yet counts"
+    caches[1].flush()
+    here.look()
+    assert not here.is_empty
+    assert await here.find(b"request") is not None
+    assert not own.is_empty
+    for cache in caches:
+        cache.close()

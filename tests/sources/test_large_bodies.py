@@ -42,6 +42,7 @@ def lines(*records: object) -> bytes:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "_LARGE", 100)
+    monkeypatch.setattr(bodies, "_GUESSED", 100)
     monkeypatch.setattr(bodies, "_BLOCK", 7)
     monkeypatch.setattr(bodies, "_ROWS", 16)
 
@@ -78,11 +79,17 @@ AROUND: list[tuple[str, Callable[[str], str], bool]] = [
 ]
 
 
+@pytest.mark.parametrize("large", [100, 1 << 30])
 @pytest.mark.parametrize(("selector", "around", "at_once"), AROUND)
 def test_where_records_stand_is_guessed_and_proven(
-    selector: str, around: Callable[[str], str], at_once: bool, monkeypatch: pytest.MonkeyPatch
+    selector: str,
+    around: Callable[[str], str],
+    at_once: bool,
+    large: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rows and what stands around them are those of a body that is taken apart; only where it is right once is it read once."""
+    monkeypatch.setattr(bodies, "_LARGE", large)
     answer = Response(200, {}, around(json.dumps(RECORDS)).encode(), "http://test")
     form = BodyFormat("json", parse_path(selector))
 
@@ -100,6 +107,7 @@ def test_where_records_stand_is_guessed_and_proven(
     guessed, rows = opened()
     assert (guessed.rows is not None) == at_once
     monkeypatch.setattr(bodies, "_LARGE", 1 << 30)
+    monkeypatch.setattr(bodies, "_GUESSED", 1 << 30)
     apart, expected = opened()
     assert rows == expected
     assert guessed.envelope.levels == apart.envelope.levels
@@ -163,3 +171,18 @@ def test_the_header_that_all_pieces_of_a_body_have_is_read_once(monkeypatch: pyt
     for number in range(3):
         assert read(f"id,name\n{number},n\n".encode(), BodyFormat("csv")) == [{"id": number, "name": "n"}]
     assert heads == [b"id,name\n"]
+
+
+def test_records_that_were_read_to_find_them_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they are too few to be taken apart in blocks."""
+    monkeypatch.setattr(bodies, "_LARGE", 1 << 30)
+    times: list[object] = []
+    read_at_once = RecordDecoder.fast
+
+    def counted(self: RecordDecoder, *what: Any, **how: Any) -> Any:
+        times.append(what)
+        return read_at_once(self, *what, **how)
+
+    monkeypatch.setattr(RecordDecoder, "fast", counted)
+    assert read(*reversed(FORMS[0])) == ROWS
+    assert len(times) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable
 from typing import Any, BinaryIO, Protocol
@@ -35,6 +36,8 @@ GROUP_ROWS, GROUP_BYTES = (
     100_000,
     64 << 20,
 )  # from which a Parquet row group is large enough to be read at speed
+#: Rows at a place, and places, that show whether a column repeats values; the share that differs where not.
+_RUN, _RUNS, _UNIQUE = 1_000, 16, 0.99
 
 
 class Writer(Protocol):
@@ -228,7 +231,7 @@ class ParquetWriter:
 
         named = zip(schema, distinct_names(schema.names, str), strict=True)
         self._schema = pa.schema([field.with_name(name) for field, name in named])
-        self._file = pq.ParquetWriter(self._out, self._schema)
+        pq.ParquetWriter(io.BytesIO(), self._schema).close()  # what cannot be written is told at once
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows; a row group is written once there are enough for one."""
@@ -241,21 +244,41 @@ class ParquetWriter:
 
     def write_group(self) -> None:
         """Write the rows that are held, so that they take no memory."""
-        assert self._file is not None
         if self._held:
-            self._file.write_table(pa.Table.from_batches(self._held), row_group_size=self._rows)
+            group = pa.Table.from_batches(self._held)
+            self._opened(group).write_table(group, row_group_size=self._rows)
         self._held, self._rows, self._bytes = [], 0, 0
 
     def end(self) -> None:
         """Write what is left, and the footer."""
-        assert self._file is not None
         self.write_group()
-        self._file.close()
+        self._opened(self._schema.empty_table()).close()
+
+    def _opened(self, first: pa.Table) -> Any:
+        """The file, which the first rows tell how to write."""
+        if self._file is None:
+            import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+            self._file = pq.ParquetWriter(self._out, self._schema, use_dictionary=_repeating(first))
+        return self._file
 
     def __del__(self) -> None:
         """Of a run that failed: a file that is closed already takes no footer, which pyarrow would complain of."""
         if self._file is not None:
             self._file.is_open = False
+
+
+def _repeating(rows: pa.Table) -> list[str] | bool:
+    """The columns for which Parquet is to keep a dictionary of values: where nearly each is another one, that takes more time and space than they do.
+
+    True: all, where rows are few or nested.
+    """
+    if rows.num_rows < _RUNS * _RUN or any(map(pa.types.is_nested, rows.schema.types)):
+        return True
+    # From all over, as values may come again much later; in runs, as those of a sorted column do at once.
+    starts = range(0, rows.num_rows - _RUN + 1, rows.num_rows // _RUNS)
+    some = pa.concat_tables([rows.slice(start, _RUN) for start in starts])
+    return [name for name in some.column_names if len(some[name].unique()) < _UNIQUE * len(some)]
 
 
 def writer(

@@ -30,9 +30,8 @@ def key_bytes(key: Key) -> bytes | None:
 
     Equal keys may have several texts, which costs a request and nothing else.
     """
-    if not all(type(value) in _EXACT for value in key):
-        return None
-    return "\x1f".join([f"{type(value).__name__}:{value!r}" for value in key]).encode()
+    texts = [f"{type(value).__name__}:{value!r}" for value in key if type(value) in _EXACT]
+    return "\x1f".join(texts).encode() if len(texts) == len(key) else None
 
 
 def key_part(key: Key, names: Sequence[str], some: Sequence[str]) -> Key:
@@ -130,15 +129,15 @@ def answers_of(
     for key, own, fetched in _each_key(brought, columns):
         if (text := key_bytes(key_part(key, columns, order))) is not None:
             answers.append((KeptAnswer(text, packed(own), b"", len(own), fetched), own))
-    texts = [b"\0".join([one.key, one.body or b""]) for one, _ in answers]
-    tells = bool(answers) and discretion.in_numbers(pa.concat_batches([rows for _, rows in answers]))
-    if not tells and not discretion.in_text(b"\0".join(texts)):
+    if not _tell(answers, discretion):
         return [one for one, _ in answers]
-    return [
-        one
-        for (one, rows), text in zip(answers, texts, strict=True)
-        if not discretion.in_text(text) and not discretion.in_numbers(rows)
-    ]
+    return [one for one, rows in answers if not _tell([(one, rows)], discretion)]
+
+
+def _tell(answers: Sequence[tuple[KeptAnswer, pa.RecordBatch]], discretion: Discretion) -> bool:
+    """Whether a secret stands in one of the answers."""
+    texts = b"\0".join([text for one, _ in answers for text in (one.key, one.body or b"")])
+    return discretion.in_text(texts) or discretion.in_numbers(*(rows for _, rows in answers))
 
 
 def _each_key(

@@ -22,11 +22,11 @@ class Discretion:
         buffers = (buffer for column in rows.columns for buffer in column.buffers() if buffer is not None)
         return any(self.in_text(buffer.to_pybytes()) for buffer in buffers) or self.in_numbers(rows)
 
-    def in_numbers(self, rows: pa.RecordBatch) -> bool:
+    def in_numbers(self, *rows: pa.RecordBatch) -> bool:
         """Whether a number is a secret, as nobody sees in its bytes."""
-        return self._has_numbers() and any(
+        return bool(rows and self._has_numbers()) and any(
             self.in_text(buffer.to_pybytes())
-            for column in rows.columns
+            for column in pa.concat_batches(rows).columns
             for texts in _numbers(column)
             for buffer in texts.buffers()
             if buffer is not None

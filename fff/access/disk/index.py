@@ -299,9 +299,9 @@ class DiskIndex:
         table: tuple[str, str],
         keys: Sequence[str],
         columns: Sequence[str],
-        answers: Iterable[KeptAnswer],
+        answers: Iterable[tuple[KeptAnswer, bytes]],
     ) -> None:
-        """Add answers, in place of older ones to the same keys."""
+        """Add answers with what signs them, in place of older ones to the same keys."""
         what = (shape, "\n".join(keys), "\n".join(columns))
         self._db.execute(
             "INSERT OR IGNORE INTO keyset (shape, keys, columns, source, name) VALUES (?, ?, ?, ?, ?)",
@@ -312,7 +312,7 @@ class DiskIndex:
         ).fetchone()
         self._db.executemany(
             "INSERT OR REPLACE INTO answer (keyset, key, body, mac, rows, fetched, used) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            ((keyset, one.key, one.body, one.mac, one.rows, one.fetched, one.fetched) for one in answers),
+            ((keyset, one.key, one.body, mac, one.rows, one.fetched, one.fetched) for one, mac in answers),
         )
 
     def add_replies(self, replies: Iterable[tuple[tuple[str, str], Reply]], now: float) -> None:

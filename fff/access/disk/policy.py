@@ -98,6 +98,7 @@ class RowCache:
 
     def attend(self, adapters: Iterable[object]) -> None:
         """What is asked of these sources from now on is remembered, as far as they are kept: also what they say of their tables."""
+        self._replies.look()
         for adapter in adapters:
             if isinstance(adapter, Cacheable) and self._time(adapter) > 0:
                 adapter.remember(self._replies)

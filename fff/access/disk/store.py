@@ -185,9 +185,9 @@ class RowStore:
         answers: dict[bytes, KeptAnswer] = {}
         none: list[KeptAnswer] = []
         kept = self._try(lambda index: index.answers(keyset.number, keys, since, now), none)
-        signed = self._signed(shape, keyset.keys, keyset.columns, kept) if kept else ()
-        for one, intact in zip(kept, signed, strict=True):
-            if intact.mac != one.mac:
+        macs = self._macs(shape, keyset.keys, keyset.columns, kept) if kept else ()
+        for one, mac in zip(kept, macs, strict=True):
+            if mac != one.mac:
                 self._damaged.add(one.number)
                 continue
             answers[one.key] = one
@@ -291,7 +291,8 @@ class RowStore:
         def act(index: DiskIndex) -> None:
             with index.writing():
                 for (shape, table, keys, columns), some in new.items():
-                    index.add_answers(shape, table, keys, columns, self._signed(shape, keys, columns, some))
+                    macs = self._macs(shape, keys, columns, some)
+                    index.add_answers(shape, table, keys, columns, zip(some, macs, strict=True))
                 index.add_replies(((table, self._sealed(one)) for table, one in replies.values()), self.now())
                 index.renew(renewed, self.now())
                 index.touch(scans, useful, self.now())
@@ -403,14 +404,13 @@ class RowStore:
 
     # ---------------------------------------------------------------------------------------------- integrity
 
-    def _signed(
+    def _macs(
         self, shape: bytes, keys: tuple[str, ...], columns: tuple[str, ...], answers: Sequence[KeptAnswer]
-    ) -> Iterator[KeptAnswer]:
+    ) -> Iterator[bytes]:
         begun = self._digest(b"answer", shape, _texts(keys), _texts(columns))
         for one in answers:
             body = (b"0",) if one.body is None else (b"1", one.body)
-            mac = _digested(begun.copy(), one.key, str(one.fetched).encode(), *body).digest()
-            yield replace(one, mac=mac)
+            yield _digested(begun.copy(), one.key, str(one.fetched).encode(), *body).digest()
 
     def _sealed(self, one: Reply) -> Reply:
         parts = (one.request, one.etag.encode(), one.modified.encode(), one.headers.encode(), one.body)

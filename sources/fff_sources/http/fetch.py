@@ -15,7 +15,7 @@ from fff.structs import Struct, cached_property, replace
 from fff.web.types import Response
 from fff_sources.http.paging import consistency, counted, paginators
 from fff_sources.http.paging.auto import AutoPaginator
-from fff_sources.http.paging.ends import WORDED, ReadingEnd, around_records, has_more, leads_on
+from fff_sources.http.paging.ends import ReadingEnd, around_records, has_more, leads_on
 from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
 from fff_sources.http.paging.paginators import Ask, CutShortError, PageAnswer, PaginationError, Paginator
 from fff_sources.http.paging.surroundings import Counts
@@ -433,17 +433,17 @@ class Reading(Struct, dict=True):
         parts = [] if part is None else [Page(self.body.empty(), self._says(part))]
         cut = spoken.cut or (None if accepted else verdicts.cut_by(response.headers))
         self._cut = None if cut is None else self._says(cut)
-        if isinstance(paginator, paginators.SinglePagePaginator):  # looks at nothing; the way of most lookups
-            body = self.body.text(response) if self.endpoint.format in WORDED else b""
-            answer = PageAnswer(body, response.headers, response.url, records, around_records(self.endpoint))
+        alone = isinstance(paginator, paginators.SinglePagePaginator)  # looks at nothing; most lookups
+        text = opened.text if opened is not None else b"" if alone else self.body.text(response)
+        above, around = around_records(self.endpoint), None if opened is None else opened.envelope
+        answer = PageAnswer(text, response.headers, response.url, records, above, around)
+        if alone:
             self._came = answer.counts
             return [*(Page(block.rows) for block in blocks), *parts], answer
         if self.is_scan and self.endpoint.format in _NAMED and blocks:
             self._drift.note(blocks, partial(self.body.unnamed, response), self.meter, self._about)
-        text = self.body.text(response) if opened is None else opened.text
         if skipped := self.endpoint.skip_rows:
             self._drift.note_skipped(text, skipped, self.endpoint.delimiter, self.meter, self._about)
-        answer = PageAnswer(text, response.headers, response.url, records, around_records(self.endpoint))
         self._came = self._came.plus(answer.counts)
         try:
             self._told = paginator.total(answer)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 from fff.structs import cached_property
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.counted import Hidden
-from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_more
+from fff_sources.http.paging.envelope import SILENT, NextPage, PagingHints, told_around
 from fff_sources.http.paging.links import last_page, link_next, speaks_of_next
 from fff_sources.http.paging.paginators import (
     Ask,
@@ -130,7 +130,7 @@ class AutoPaginator(Chained):
 
     def _hints(self, answer: PageAnswer) -> PagingHints:
         if self._last is None or self._last[0] is not answer:
-            self._last = answer, told_more(answer.body, self._selector or WHOLE, answer.headers)
+            self._last = answer, told_around(answer.opened, self._selector or WHOLE, answer.headers)
         return self._last[1]
 
     def _sign(self, answer: PageAnswer, more: PagingHints) -> str | None:

@@ -8,7 +8,7 @@ from fff.structs import replace
 from fff_sources.http.paging import counted
 from fff_sources.http.paging.consistency import Totals
 from fff_sources.http.paging.conventions import may_count_a_page
-from fff_sources.http.paging.envelope import PagingHints, Total, mentions_more, told_more
+from fff_sources.http.paging.envelope import PagingHints, Total, mentions_more, told_around
 from fff_sources.http.paging.links import is_yes, last_page, speaks_of_next
 from fff_sources.http.paging.paginators import Ask, PageAnswer, PaginationError, Paginator
 from fff_sources.http.paging.surroundings import Counts
@@ -172,9 +172,9 @@ def _is_proven_end(
 
 def _hints(endpoint: spec.Endpoint, answer: PageAnswer, *, is_large: bool) -> PagingHints:
     if (known := answer.hints.get(is_large)) is None:
-        body = b"" if is_large and not mentions_more(answer.body) else answer.body
+        opened = None if is_large and not mentions_more(answer.body) else answer.opened
         where = parse_path(endpoint.data_selector, endpoint.format) if endpoint.format in WORDED else WHOLE
-        known = answer.hints[is_large] = told_more(body, where, answer.headers)
+        known = answer.hints[is_large] = told_around(opened, where, answer.headers)
     return known
 
 

@@ -17,7 +17,7 @@ from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
 from fff_sources.http.paging.surroundings import FIRST_UNTOLD, Counts, Object, objects_around, objects_of
 from fff_sources.http.response.json import MalformedJSON
-from fff_sources.http.response.jsonpath import JsonPath
+from fff_sources.http.response.jsonpath import Envelope, JsonPath, envelope
 
 _NAMES = lazy_pattern(rb'"([^"\\]{1,40})"\s*:')
 _EDGE = 4096  # bytes at both ends of a body, where what surrounds the records stands
@@ -171,10 +171,18 @@ def _speaks(word: str) -> bool:
 
 def told_more(body: bytes, selector: JsonPath, headers: Mapping[str, str] | None = None) -> PagingHints:
     """What an answer says whose records are at the selector of its JSON; a body that is none says nothing."""
-    objects = list(objects_of(headers or {}))
+    opened = None
     with contextlib.suppress(MalformedJSON):  # whoever reads the records says so
-        if selector.steps and body and not body.isspace():
-            objects = [*objects_around(body, selector), *objects]
+        opened = envelope(body, selector)
+    return told_around(opened, selector, headers or {})
+
+
+def told_around(opened: Envelope | None, selector: JsonPath, headers: Mapping[str, str]) -> PagingHints:
+    """The same of one that has been taken apart along the selector."""
+    objects = list(objects_of(headers))
+    with contextlib.suppress(MalformedJSON):
+        if opened is not None:
+            objects = [*objects_around(opened), *objects]
     if not objects:
         return SILENT
     lists = sum(step.kind in ("every", "from") for step in selector.steps)

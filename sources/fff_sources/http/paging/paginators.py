@@ -18,7 +18,7 @@ from fff.structs import Struct, cached_property, field, replace
 from fff_sources.http.paging.envelope import PagingHints, number, says_estimate
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response.json import MalformedJSON, Raw, WrongShape, decode, decode_exact
-from fff_sources.http.response.jsonpath import JsonPath, kind_of, walk
+from fff_sources.http.response.jsonpath import Envelope, JsonPath, kind_of, walk
 
 
 class PaginationError(Exception):
@@ -123,7 +123,8 @@ class Unit:
 class PageAnswer(Struct, frozen=True, dict=True):
     """What a paginator may look at. `records` counts them before bad ones were dropped.
 
-    `around` is the place of the elements of the list around those that records stand in.
+    `around` is the place of the elements of the list around those that records stand in; `opened`: the
+    body, taken apart along the way to the records, once for all that look into it.
     """
 
     body: bytes
@@ -131,6 +132,7 @@ class PageAnswer(Struct, frozen=True, dict=True):
     url: str
     records: int
     around: JsonPath | None = None
+    opened: Envelope | None = None
 
     @cached_property
     def counts(self) -> Counts:
@@ -151,17 +153,10 @@ class PageAnswer(Struct, frozen=True, dict=True):
         """What it says of pages in the usual words, once somebody has looked: by whether the body was looked into at its edges first."""
         return {}
 
-    @cached_property
-    def _members(self) -> dict[str, Raw]:
-        """Those of a body that is one object: taken apart once for all that look into it."""
-        return decode(self.body, type=dict[str, Raw]) if kind_of(self.body) == "{" else {}
-
     def places(self, path: JsonPath) -> list[Raw]:
         """Every place in a JSON body that a path names. Raises MalformedJSON."""
-        if not path.steps or path.steps[0].kind != "name":
-            return list(walk(self.body, path))
-        member = self._members.get(path.steps[0].name)
-        return [] if member is None else list(walk(member, JsonPath(path.text, path.steps[1:])))
+        found = None if self.opened is None else self.opened.places(path)
+        return list(walk(self.body, path) if found is None else found)
 
     def at(self, path: JsonPath | None) -> object:
         """The value at a place in a JSON body, or None."""
@@ -183,11 +178,12 @@ class PageAnswer(Struct, frozen=True, dict=True):
             return False
         if str(self.at(path)).rstrip().endswith("+"):
             return True
-        name = path.steps[-1].name
-        above = self.places(JsonPath(path.text, path.steps[:-1])) if len(path.steps) > 1 else []
-        members = decode(above[0], type=dict[str, Raw]) if above else self._members
+        members = None if self.opened is None else self.opened.beside(path)
+        if members is None:
+            above = self.places(JsonPath(path.text, path.steps[:-1]))
+            members = decode(above[0], type=dict[str, Raw]) if above else {}
         words = {key: decode(raw) for key, raw in members.items() if kind_of(raw) in 'tf"'}
-        return says_estimate(words, name)
+        return says_estimate(words, path.steps[-1].name)
 
     def count_at(self, path: JsonPath | None) -> int | None:
         """The number at a place, also when it is written as text (`1,230`, `10000+`)."""

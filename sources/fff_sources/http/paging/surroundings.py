@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from fff_sources.http.paging import conventions
 from fff_sources.http.paging.conventions import normal
 from fff_sources.http.response.json import MalformedJSON, Raw, decode, decode_exact
-from fff_sources.http.response.jsonpath import JsonPath, kind_of
+from fff_sources.http.response.jsonpath import Envelope, kind_of
 
 #: An object's name, and its members.
 Object: TypeAlias = tuple[str, Mapping[str, object]]
@@ -36,22 +36,13 @@ _LEFT_OUT = object()
 FIRST_UNTOLD = object()
 
 
-def objects_around(body: bytes, selector: JsonPath) -> Iterator[Object]:
+def objects_around(opened: Envelope) -> Iterator[Object]:
     """The objects around the records, by their names, outermost first, without what leads to the records."""
-    place = Raw(body)
-    for step in selector.steps:
-        kind = kind_of(place)
-        if step.kind == "index" and kind == "[":
-            yield from _siblings(decode(place, type=list[Raw]), step.index)
-            return
-        if step.kind != "name" or kind != "{":
-            return
-        members = decode(place, type=dict[str, Raw])
-        inner = members.pop(step.name, None)
+    for members in opened.levels:
         yield from _with_inner("", members, _DEEP)
-        if inner is None:
-            return
-        place = inner
+    place, below = opened.place, opened.rest.steps
+    if place is not None and below and below[0].kind == "index" and kind_of(place) == "[":
+        yield from _siblings(decode(place, type=list[Raw]), below[0].index)
 
 
 def around(

@@ -51,6 +51,7 @@ _SHOWN = 200  # characters of it that are shown
 _ENOUGH = 64  # answers that are not kept waiting for more
 _SMALL = 2**16  # bytes below which it has no more records than are handed on at a time
 _MARK = b'["\\ue0001records\\ue0001"]'  # stands for the records where what is around them is read
+_GUESSED = 2**14  # bytes from which on it pays to guess where the records stand
 _LARGE = 2**21  # bytes from which a body is read in blocks
 
 
@@ -272,7 +273,7 @@ class BodyDecoder:
         self, part: _Part, meter: AccessMeter, origin: Origin, fill: Mapping[str, object] | None
     ) -> Iterator[tuple[_Part, Batch, int]]:
         """Records, their rows, and how many records they were."""
-        if part.large or part.lines is not None:
+        if part.rows is not None or part.large or part.lines is not None:
             rows = part.rows
             with contextlib.suppress(MalformedJSON):
                 text = part.array if part.lines is None else part.lines
@@ -331,7 +332,7 @@ class BodyDecoder:
         What has a value in their place is sound, and they are an array: so the body is as it seems.
         """
         steps = self._form.selector.steps
-        if len(text) < _LARGE or not self._guesses or not steps or self._decoder.filled:
+        if len(text) < _GUESSED or not self._guesses or not steps or self._decoder.filled:
             return None
         start, end = text.find(b"[", text.find(encode(steps[-1].name))), text.rfind(b"}]") + 2
         if (

@@ -149,14 +149,38 @@ def first(body: bytes | Raw, path: JsonPath) -> Raw | None:
 
 
 class Envelope(Struct, frozen=True):
-    """What stands around a place, outermost first and without what leads to it, as far as there are names to go by.
+    """What stands around the place of a path, outermost first and without what leads to it, as far as there are names to go by.
 
     From `place` on, which is None where a name leads nowhere, the path goes on as `rest`.
     """
 
     levels: tuple[Mapping[str, Raw], ...]
     place: Raw | None
-    rest: JsonPath
+    path: JsonPath
+
+    @property
+    def rest(self) -> JsonPath:
+        """What is left of the path at the place."""
+        return JsonPath(self.path.text, self.path.steps[len(self.levels) :])
+
+    def places(self, path: JsonPath) -> Sequence[Raw] | None:
+        """Every place that another path names; None where that is one of the objects which lead to the place."""
+        for level, (own, members) in enumerate(zip(self.path.steps, self.levels, strict=False)):
+            step, *below = path.steps[level:] or (None,)
+            if step is None or step.kind != "name":
+                return None
+            if step.name != own.name:
+                return _along((members[step.name],) if step.name in members else (), below)
+        return _along(() if self.place is None else (self.place,), path.steps[len(self.levels) :])
+
+    def beside(self, path: JsonPath) -> Mapping[str, Raw] | None:
+        """The object in which the last name of a path stands, but for what leads to the place; None of any other object."""
+        above = path.steps[:-1]
+        return (
+            self.levels[len(above)]
+            if len(above) < len(self.levels) and above == self.path.steps[: len(above)]
+            else None
+        )
 
     def mentions(self, text: str) -> bool:
         """Whether a text stands in it as it is."""
@@ -167,19 +191,17 @@ class Envelope(Struct, frozen=True):
 def envelope(body: bytes, path: JsonPath) -> Envelope:
     """A body taken apart along a path. Raises MalformedJSON where the text on the way is not JSON."""
     place = Raw(body)
-    if not path.steps:
-        return Envelope((), place, path)
     levels: list[dict[str, Raw]] = []
-    for number, step in enumerate(path.steps):
+    for step in path.steps:
         if step.kind != "name" or kind_of(place) != "{":
-            return Envelope(tuple(levels), place, JsonPath(path.text, path.steps[number:]))
+            return Envelope(tuple(levels), place, path)
         members = decode(place, type=dict[str, Raw])
         inner = members.pop(step.name, None)
         levels.append(members)
         if inner is None:
-            return Envelope(tuple(levels), None, JsonPath(path.text, path.steps[number + 1 :]))
+            return Envelope(tuple(levels), None, path)
         place = inner
-    return Envelope(tuple(levels), place, JsonPath(path.text, ()))
+    return Envelope(tuple(levels), place, path)
 
 
 def value(body: bytes | Raw, path: JsonPath) -> Any:
