@@ -43,6 +43,7 @@ def duck_rows(count: int) -> float:
 
 def keys(count: int) -> float:
     """Seconds of processor for a lookup."""
+    lookups.settle()
     with served(count, 1_000, 0.005) as url:
         return asyncio.run(lookups.ours(url, 32))[1] / count
 

@@ -77,6 +77,12 @@ async def bare(url: str, ceiling: int, keys: int) -> tuple[float, float]:
         return time.perf_counter() - started, time.process_time() - worked
 
 
+def settle() -> None:
+    """Spare the collector what was imported, as the command line does: else some run or other goes through all of it."""
+    gc.collect()
+    gc.freeze()
+
+
 def processor(keys: int, *, kept: bool) -> tuple[float, float]:
     """Seconds of the processor for lookups of 5 ms, 32 in flight, and for as many of the bare loop.
 
@@ -84,8 +90,7 @@ def processor(keys: int, *, kept: bool) -> tuple[float, float]:
     """
     with served(keys, keys, 0.005) as url:
         asyncio.run(bare(url, 32, keys))  # else whoever asks first waits for a server that is cold
-        gc.collect()
-        gc.freeze()  # as the command line does; else one of the two goes through all that was ever imported
+        settle()
         _, worked = asyncio.run(ours(url, 32, kept=kept))
         _, beside = asyncio.run(ours(url, 32) if kept else bare(url, 32, keys))
     return worked, beside

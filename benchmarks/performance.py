@@ -225,21 +225,21 @@ MEASURES = (
     Measure(
         "a row, ten times as many rows (3 tables, pages of 10,000)", "as many", 2.2, 1.2, ENGINE, more_rows
     ),
-    Measure("pages of 100 rows", "pages of 10,000", 10.0, 4.0, ENGINE, small_pages),
+    Measure("pages of 100 rows", "pages of 10,000", 5.0, 4.0, ENGINE, small_pages),
     Measure(
-        "pages of 100 rows over HTTP, read and joined", "pages of 10,000", 15.0, 4.0, PAGES, small_http_pages
+        "pages of 100 rows over HTTP, read and joined", "pages of 10,000", 6.0, 4.0, PAGES, small_http_pages
     ),
-    Measure("a lookup", "bare aiohttp", 4.0, 2.0, LOOKUPS, looked_up(kept=False)),
-    Measure("a lookup kept on disk", "one that is not", 2.2, 1.2, LOOKUPS, looked_up(kept=True)),
+    Measure("a lookup", "bare aiohttp", 3.0, 2.0, LOOKUPS, looked_up(kept=False)),
+    Measure("a lookup kept on disk", "one that is not", 1.6, 1.2, LOOKUPS, looked_up(kept=True)),
     Measure("keys of two columns, neither selective", "keys of one", 2.5, 4.0, ENGINE, pair_keys),
-    Measure("a key between two columns", "keys that are equal", 6.0, 4.0, ENGINE, range_join),
+    Measure("a key between two columns", "keys that are equal", 5.0, 4.0, ENGINE, range_join),
     Measure("the dearest filter, pages of 10,000", "its pyarrow kernels", 1.5, 1.2, FILTERS, filtered),
-    Measure("join in memory, pages of 1,000", "DuckDB, 1 thread", 10.0, 4.0, ENGINE, against_duckdb(1_000)),
+    Measure("join in memory, pages of 1,000", "DuckDB, 1 thread", 6.0, 4.0, ENGINE, against_duckdb(1_000)),
     Measure("join in memory, pages of 10,000", "DuckDB, 1 thread", 5.0, 4.0, ENGINE, against_duckdb(10_000)),
     Measure(
         "join in memory, pages of 10,000",
         "Polars, 1 thread",
-        12.0,
+        8.0,
         4.0,
         RIVALS,
         against(rivals.polars),
@@ -248,7 +248,7 @@ MEASURES = (
     Measure(
         "join in memory, pages of 10,000",
         "PostgreSQL counting it",
-        3.0,
+        1.5,
         1.0,
         RIVALS,
         against(rivals.postgres),
@@ -276,19 +276,19 @@ MEASURES = (
         lambda: rivals.is_missing("dlt"),
     ),
     Measure("a join of three tables, most of it on disk", "in memory", 2.0, 1.2, MEMORY, memory.within),
-    Measure("bytes that a join of three tables holds", "its memory limit", 1.0, 0.6, MEMORY, memory.held),
+    Measure("bytes that a join of three tables holds", "its memory limit", 0.8, 0.6, MEMORY, memory.held),
     Measure(
         "bytes that a scan to Parquet holds", "of a tenth of the rows", 1.5, 1.1, MEMORY, memory.held_by_scan
     ),
     Measure("default policy", "a fixed order", 1.25, 1.05, ENGINE, adaptive),
     Measure("JSON to columns", "msgspec by hand", 1.4, 1.3, READING, read("json")),
     Measure("NDJSON to columns", "msgspec by hand", 2.3, 1.5, READING, read("ndjson")),
-    Measure("CSV to columns", "pyarrow.csv by hand", 3.2, 1.5, READING, read("csv")),
+    Measure("CSV to columns", "pyarrow.csv by hand", 2.5, 1.5, READING, read("csv")),
     Measure("CSV written", "DuckDB COPY", 1.5, 3.0, WRITING, write("csv")),
     Measure("NDJSON written", "DuckDB COPY", 1.6, 3.0, WRITING, write("ndjson")),
     Measure("aligned table written", "DuckDB COPY to CSV", 2.5, 3.0, WRITING, write("table")),
-    Measure("Parquet written", "DuckDB COPY", 4.0, 3.0, WRITING, write("parquet")),
-    Measure("a query of one row, start to end", "import aiohttp, pyarrow", 3.5, 1.3, START, started),
+    Measure("Parquet written", "DuckDB COPY", 1.5, 3.0, WRITING, write("parquet")),
+    Measure("a query of one row, start to end", "import aiohttp, pyarrow", 2.2, 1.3, START, started),
     Measure("a GROUP BY, from the second command on", "its rows without it", 2.5, 1.5, WARM, grouped),
     Measure("a busy run with the live view, 100 by 30", "without it", 1.03, 1.01, VIEW, seen),
 )
