@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, Literal, Protocol, final
 
 from fff.budget import Budget, Money
 from fff.display.html import SHOWN_ROWS, html_table
-from fff.structs import Struct, field
+from fff.structs import Struct
 
 
 @final
@@ -47,7 +48,8 @@ class Gate(Protocol):
         """What whoever has waited longest waits for; None where nobody does."""
 
 
-class AccessMeter(Struct):
+@dataclass
+class AccessMeter:
     """Counters of one access method, written by the web client, the adapter and the driver as things happen.
 
     `budget` pays for the requests that are counted here, each at its `price`; None: there may be any number of them, and
@@ -72,7 +74,7 @@ class AccessMeter(Struct):
     slowest_s: float = 0.0  # that one request took, as far as that was noted
     total_rows: int | None = None  # the source's own total, where it tells one
     #: How many rows of a scan were on a page before as well; None from it: nobody can tell.
-    repeated: Callable[[], int | None] | None = None
+    repeated: Callable[[], int | None] | None = field(default=None, repr=False)
     left: float | None = None  # requests that the host's quota still admits; None: no quota is known
     each_s: float = 0.0  # seconds that each waits after those
     warnings: dict[str, int] = field(default_factory=dict)  # message -> how often
@@ -87,7 +89,7 @@ class AccessMeter(Struct):
     )  # those that none has had so far -> of how many, and the warning
     gates: dict[Gate, int] = field(default_factory=dict)  # where requests wait now -> how many
     #: Of hosts, by credential: what the client knows of attempts that brought no answer.
-    breakers: dict[Hashable, Any] = field(default_factory=dict)
+    breakers: dict[Hashable, Any] = field(default_factory=dict, repr=False)
     budget: Budget | None = None
     price: Money | None = None
     memory: object = None  # what the adapter remembers for the length of the statement
@@ -95,8 +97,8 @@ class AccessMeter(Struct):
     bare_replies: int = 0  # of these: such as say by their status alone that there are no rows
     alike: bool = True  # whether all others had one and the same body
     _body: int | None = None
-    _variants: dict[int, Mapping[str, object]] = field(default_factory=dict)
-    _alike_variants: set[int] = field(default_factory=set)
+    _variants: dict[int, Mapping[str, object]] = field(default_factory=dict, repr=False)
+    _alike_variants: set[int] = field(default_factory=set, repr=False)
 
     def replied(self, body: Hashable | None) -> None:
         """A lookup was answered with this body; None where the status alone says that there are no rows."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from fff.budget import Budget
 from fff.catalog.offers import Discovering, Listing, Naming, Priced, SourceAdapter, Table
 from fff.options import SpecText
 from fff.stats import AccessMeter, Inquiry
-from fff.structs import Struct, field, replace
+from fff.structs import replace
 
 
-class Catalog(Struct):
+@dataclass
+class Catalog:
     """The tables a query may name.
 
     Sources that are only offered come after all others and are read when somebody needs them: one of them
@@ -30,9 +32,9 @@ class Catalog(Struct):
     specs: Callable[[], list[SpecText]] = list
     #: Tells what tables offered sources have, in lower case; those it does not know are read.
     index: Callable[[], Mapping[str, Collection[str]]] = dict
-    _tables: dict[str, tuple[SourceAdapter, Table]] = field(default_factory=dict)
-    _offered: dict[str, Callable[[], SourceAdapter]] = field(default_factory=dict)
-    _from_offers: set[str] = field(default_factory=set)  # names of sources, in lower case
+    _tables: dict[str, tuple[SourceAdapter, Table]] = field(default_factory=dict, repr=False)
+    _offered: dict[str, Callable[[], SourceAdapter]] = field(default_factory=dict, repr=False)
+    _from_offers: set[str] = field(default_factory=set, repr=False)  # names of sources, in lower case
 
     def add(self, adapter: SourceAdapter) -> None:
         """Add a source; one of the same name that was added earlier keeps its place (first spec wins).
