@@ -17,8 +17,9 @@ _S = TypeVar("_S", bound=np.generic)
 
 EMPTY: Int64 = np.empty(0, np.int64)
 
-#: Bytes from which an array is copied as seldom as can be: the system's large pages, which back room one at a time.
-_LARGE = 2 << 20
+#: Bytes from which an array is copied as seldom as can be. Its room is so large then that the system maps it anew, and backs
+#: what is used of it alone; smaller room may lie where something was before, and be backed already.
+_LARGE = 4 << 20
 
 
 def numbers(rows: Int64) -> pa.Array:

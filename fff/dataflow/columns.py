@@ -160,6 +160,11 @@ class ArrowColumn:
         self._starts = None
 
     @property
+    def grown(self) -> int:
+        """Bytes of the chunk that grows, which Arrow has not allocated."""
+        return 0 if self._growing is None else self._sizes[-1 - self._loose]
+
+    @property
     def in_memory(self) -> int:
         """Bytes of the chunks that are in memory."""
         return sum(self._sizes[self._fixed :])

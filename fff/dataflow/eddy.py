@@ -100,7 +100,7 @@ class Eddy:
         self.block = Block(plan, all_fire=options.semantics == "paper", max_window=options.max_lookup_window)
         waiting = WaitingTuples(options.route_size, options.pick)
         self.router = Router(self.block, policy, rng, waiting, prunes=options.prunes)
-        self.spill = self.block.spill
+        self.spill, self.grown = self.block.spill, self.block.grown
         self.forget = self.router.forget
         self._choice = ScanOrConstants(self.block)
         self._sequence = 0

@@ -174,6 +174,10 @@ class Block:
                 numbers.append(self.numbers(batch, *source))
         return module.keys(numbers)
 
+    def grown(self) -> int:
+        """Bytes of stored rows that Arrow has not allocated."""
+        return sum(column.grown for stem in self.stems for column in stem.columns)
+
     def spill(self, spill: Spill) -> None:
         """What is stored of the tables leaves memory, as far as that is worth it."""
         for stem in self.stems:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _PAGE = mmap.PAGESIZE
 #: Seconds between two looks: the system takes as long to tell as a lookup takes.
 _LOOK_EVERY_S = 0.002
+#: How many times as long as allocators take to give back what they keep they are left alone after that.
+_SELDOM = 20
+_SYSTEM_TELLS = Path("/proc/self/statm").exists()
 
 
 class SpillFiles:
@@ -96,7 +99,8 @@ class MemoryGuard:
         self.peak = 0  # as far as was looked
         self._before = taken()
         self._look_at = 0.0
-        self._given_back = 0  # what was used after allocators gave back what they keep
+        self._given_back = 0  # the least that was used since allocators gave back what they keep
+        self._give_back_at = 0.0
 
     def check(self, blocks: Sequence[RunningBlock], results: Spillable | None) -> str | None:
         """Look, and move what is stored to files if that is due; why the run must end, if it must."""
@@ -104,7 +108,8 @@ class MemoryGuard:
         if now < self._look_at:
             return None
         self._look_at = now + _LOOK_EVERY_S
-        used = self._used()
+        used = self._used(blocks)
+        self._given_back = min(self._given_back, used)
         if used > SPILL_SHARE * self.limit and self.files.failed is None:
             before = self.files.bytes
             for block in blocks:
@@ -112,12 +117,17 @@ class MemoryGuard:
             if results is not None:
                 results.spill(self.files)
             # What allocators keep grows, too, while there is little to move.
-            if self.files.bytes > before or used > self._given_back + SPILL_GARBAGE_SHARE * self.limit:
+            garbage = used > self._given_back + SPILL_GARBAGE_SHARE * self.limit and now > self._give_back_at
+            if self.files.bytes > before or garbage:
+                began = time.perf_counter()
                 _give_back()
-                self._given_back = self._used()
+                ended = time.perf_counter()
+                # That takes the longer, the more the process has: of all it does a share at most.
+                self._give_back_at = ended + _SELDOM * (ended - began)
+                self._given_back = self._used(blocks)
         if used > self.limit:
             _give_back()
-            used = self._used()
+            used = self._used(blocks)
         self.peak = max(self.peak, used)
         if used <= self.limit:
             return None
@@ -136,14 +146,16 @@ class MemoryGuard:
             "--memory-limit, or ask for less: a WHERE, fewer columns"
         )
 
-    def _used(self) -> int:
+    def _used(self, blocks: Sequence[RunningBlock]) -> int:
         now = taken()
+        if not _SYSTEM_TELLS:
+            now += sum(block.eddy.grown() for block in blocks)
         self._before = min(self._before, now)  # what others gave back since is not ours to use
         return now - self._before
 
 
 def taken() -> int:
-    """Bytes of memory that the process has and no file stands behind; where the system does not tell, those of Arrow."""
+    """Bytes of memory that the process has and no file stands behind; where the system does not tell, those that Arrow has allocated."""
     try:
         with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - looked at every few milliseconds
             _, resident, shared, *_ = file.read().split()

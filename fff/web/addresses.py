@@ -125,7 +125,8 @@ def _usual_trust() -> ssl.SSLContext:
 def believe_as_usual(module: ModuleType) -> None:
     """Certificates of the system for what a module made to connect while there were none to read (`fff query` loads aiohttp so)."""
     for one in vars(module).values():
-        if isinstance(one, ssl.SSLContext) and one.verify_mode != ssl.CERT_NONE:
+        believes = isinstance(one, ssl.SSLContext) and one.verify_mode != ssl.CERT_NONE
+        if believes and not one.cert_store_stats()["x509"]:
             one.load_default_certs()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fff.catalog import Catalog, SourceAdapter
-from fff.errors import SpecError, UsageError
+from fff.errors import FFFError, SpecError, UsageError
 from fff.options import SpecText
 from fff.web.addresses import believe_as_usual
 from fff.web.client import WebClient
@@ -296,6 +296,8 @@ def _factory(context: SourceContext) -> AdapterFactory:
             believe_as_usual(sys.modules["aiohttp.connector"])  # it may connect without our client
             try:
                 return cast("AdapterFactory", entry.load())
+            except FFFError:
+                raise
             except Exception as error:
                 raise context.document.error(
                     ("sources", context.name, "type"),

@@ -186,3 +186,10 @@ def test_records_that_were_read_to_find_them_are_not_read_again(monkeypatch: pyt
     monkeypatch.setattr(RecordDecoder, "fast", counted)
     assert read(*reversed(FORMS[0])) == ROWS
     assert len(times) == 1
+
+
+def test_what_is_not_in_utf8_where_nobody_reads_it_fails_nothing() -> None:
+    """Of a member that comes twice the last one counts."""
+    sound = json.dumps([{"id": number, "name": "n"} for number in range(200)]).encode()
+    body = b'{"items": [{"name": "caf\xe9"}], "items": ' + sound + b"}"
+    assert len(read(body, BodyFormat("json", parse_path("items")))) == 200

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, BinaryIO, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,8 +37,8 @@ GROUP_ROWS, GROUP_BYTES = (
     100_000,
     64 << 20,
 )  # from which a Parquet row group is large enough to be read at speed
-#: Rows at a place, and places, that show whether a column repeats values; the share that differs where not.
-_RUN, _RUNS, _UNIQUE = 1_000, 16, 0.99
+#: Rows that show whether a column repeats values, and the share that differs where it does not.
+_DRAWN, _UNIQUE = 16_000, 0.99
 
 
 class Writer(Protocol):
@@ -269,16 +270,24 @@ class ParquetWriter:
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
-    """The columns for which Parquet is to keep a dictionary of values: where nearly each is another one, that takes more time and space than they do.
+    """The columns for which Parquet is to keep a dictionary.
 
-    True: all, where rows are few or nested.
+    Where nearly each number is another one it takes more time and space than they do. True: all, where rows
+    are few or nested. One setting goes for a whole file, so that numbers which repeat only after the first
+    group have none. Dictionaries of texts end by themselves once they are large.
     """
-    if rows.num_rows < _RUNS * _RUN or any(map(pa.types.is_nested, rows.schema.types)):
+    if rows.num_rows < _DRAWN or any(map(pa.types.is_nested, rows.schema.types)):
         return True
-    # From all over, as values may come again much later; in runs, as those of a sorted column do at once.
-    starts = range(0, rows.num_rows - _RUN + 1, rows.num_rows // _RUNS)
-    some = pa.concat_tables([rows.slice(start, _RUN) for start in starts])
-    return [name for name in some.column_names if len(some[name].unique()) < _UNIQUE * len(some)]
+    drawn = rows.take(np.random.default_rng(0).permutation(rows.num_rows)[:_DRAWN])
+    return [
+        name
+        for name, column in zip(drawn.column_names, drawn.columns, strict=True)
+        if not _is_plain(column.type) or len(column.unique()) < _UNIQUE * _DRAWN
+    ]
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal128(kind))
 
 
 def writer(

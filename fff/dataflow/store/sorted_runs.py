@@ -157,7 +157,8 @@ class SortedRuns:
 
     def match(self, within: Within) -> tuple[Int64, Int64]:
         """All pairs (prober position, row) of rows that lie between a prober's bounds."""
-        return _pairs(self.runs, self._ranges(within))
+        ranges, self._between = self._ranges(within), None  # who is matched is not counted again
+        return _pairs(self.runs, ranges)
 
     def _ranges(self, within: Within) -> list[tuple[Int64, Int64]]:
         if self._between is None or self._between[0] is not within:

@@ -342,7 +342,7 @@ class BodyDecoder:
         ):
             return None
         around = b"".join((text[:start], _MARK, text[end:]))
-        with contextlib.suppress(MalformedJSON):
+        with contextlib.suppress(MalformedJSON, UnicodeDecodeError):
             wrapping = envelope(around, self._form.selector)
             if wrapping.place is not None and not wrapping.rest.steps and bytes(wrapping.place) == _MARK:
                 records = Raw(memoryview(text)[start:end])
