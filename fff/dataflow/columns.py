@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fff.dataflow.arrays import Growable, Int64, Spill, numbers
+from fff.dataflow.arrays import Growable, Int64, Spill, numbers, numpy_mask
 
 _CHUNK_ROWS = 4 << 20  # the most that a chunk of a column is made to have: to copy it holds nobody up
 _CHUNK_BYTES = 64 << 20
@@ -220,10 +220,10 @@ class _Growing:
         if nulls or self._nulls:
             if not self._nulls:
                 self._valid.append(np.ones(self._rows, np.bool_))
-            self._valid.append(values.is_valid().to_numpy(zero_copy_only=False))
+            self._valid.append(numpy_mask(values.is_valid()))
         _, first, second = (*values.buffers(), None)[:3]
         if isinstance(self._data, _Bits):
-            self._data.append(values.fill_null(False).to_numpy(zero_copy_only=False))
+            self._data.append(numpy_mask(values))
         elif self._ends is None:
             width = self._kind.bit_width // 8
             self._data.append(np.frombuffer(first, np.uint8, count * width, values.offset * width))

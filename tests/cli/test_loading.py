@@ -58,7 +58,7 @@ def test_what_arrow_is_loaded_without_is_there_later() -> None:
     """Its functions are whole but for the help on their options, whatever its version wants of documentation."""
     program = """
 import warnings; warnings.simplefilter("error")
-from fff_cli.run.loading import load_transport, loaded, spare_loading
+from fff_cli.run.loading import loaded, spare_loading
 spare_loading()
 import pyarrow.compute as pc
 loaded()

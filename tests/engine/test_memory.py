@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -145,12 +145,13 @@ def test_allocators_give_back_what_they_keep_though_nothing_can_be_moved(
 
 def test_allocators_that_take_long_are_seldom_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that has much else, whose heap they go through."""
-    used, given = 0, list[int]()
+    used, given, now = 0, list[int](), [1.0]
 
     def give_back() -> None:
         given.append(used)
-        time.sleep(0.05)
+        now[0] += 0.05
 
+    monkeypatch.setattr(memory, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     monkeypatch.setattr(memory, "_LOOK_EVERY_S", 0)
     monkeypatch.setattr(memory, "taken", lambda: used)
     monkeypatch.setattr(memory, "_give_back", give_back)

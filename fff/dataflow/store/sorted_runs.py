@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from fff.dataflow.arrays import EMPTY, Bools, Int64
+from fff.dataflow.arrays import EMPTY, Bools, Int64, numpy_mask
 from fff.dataflow.plan.expressions import And, Evaluated, Expr
 from fff.dataflow.store.index import spread
 from fff.structs import Struct
@@ -24,6 +24,7 @@ _STEP_GROWTH = 4
 
 NOTHING: Final = And(())  # stands for what is bounded where nothing is
 Run: TypeAlias = tuple[Int64, Int64]  # values, ascending, and their rows
+_Range: TypeAlias = tuple[Int64, Int64]  # of a run, by prober: where it begins, and how many rows it has
 
 _HASH_BASE = 0x9E3779B97F4A7C15  # odd, so that no power of it is 0
 #: Digits of a decimal that are told apart by 64 bits.
@@ -47,7 +48,7 @@ def ordinals(values: pa.Array) -> tuple[Int64, Bools]:
 
     Of a text the first eight bytes, of a long decimal its upper half; NaN is above all numbers.
     """
-    valid: Bools = values.is_valid().to_numpy(zero_copy_only=False)
+    valid = numpy_mask(values.is_valid())
     kind = values.type
     if pa.types.is_floating(kind):
         return _of_floats(values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)), valid
@@ -86,7 +87,7 @@ def _of_texts(values: pa.Array) -> Int64:
 
 def hashes(texts: pa.Array) -> tuple[Int64, Bools]:
     """The same number for texts that are equal, for others hardly ever, and which are not NULL: their bytes as a polynomial."""
-    valid: Bools = texts.is_valid().to_numpy(zero_copy_only=False)
+    valid = numpy_mask(texts.is_valid())
     _, ends, data = texts.buffers()
     totals = np.zeros(len(texts), np.uint64)
     if not len(texts) or data is None:
@@ -132,15 +133,14 @@ class SortedRuns:
         self._taken = 0  # rows that are in runs, or NULL
         self.runs: list[Run] = []
         self.fails = False  # on some row: it is in no run, though it passes on with every tuple
-        # Of the last probers, who are counted first and matched then.
-        self._between: tuple[Within, list[tuple[Int64, Int64]]] | None = None
+        self._counted: tuple[Within, list[_Range]] | None = None  # who were counted last, to be matched then
 
     def extend_to(self, rows: int) -> None:
         """Take in what has been appended: so many rows are stored."""
         if self._taken == rows:
             return
         new: Int64 = np.arange(self._taken, rows)
-        self._taken, self._between = rows, None
+        self._taken, self._counted = rows, None
         computed = self._computed(new)
         self.fails |= computed.failed is not None and bool(computed.failed.rows.any())
         self.runs.append(run_of(computed.values, new, hashed=self._hashed))
@@ -150,20 +150,16 @@ class SortedRuns:
 
     def counts(self, within: Within) -> Int64:
         """How many rows lie between the bounds of each prober."""
-        total = np.zeros(len(within.lows), np.int64)
-        for _, lengths in self._ranges(within):
-            total += lengths
-        return total
+        ranges = list(_between(self.runs, within))
+        self._counted = within, ranges
+        return _lengths(ranges, len(within.lows))
 
     def match(self, within: Within) -> tuple[Int64, Int64]:
         """All pairs (prober position, row) of rows that lie between a prober's bounds."""
-        ranges, self._between = self._ranges(within), None  # who is matched is not counted again
-        return _pairs(self.runs, ranges)
-
-    def _ranges(self, within: Within) -> list[tuple[Int64, Int64]]:
-        if self._between is None or self._between[0] is not within:
-            self._between = within, list(_between(self.runs, within))
-        return self._between[1]
+        counted, self._counted = self._counted, None  # who is matched is not counted again
+        if counted is not None and counted[0] is within:
+            return _pairs(self.runs, counted[1])
+        return pairs(self.runs, within)
 
     @property
     def nbytes(self) -> int:
@@ -185,7 +181,7 @@ class Candidates:
     @property
     def counts(self) -> Int64:
         """How many there are for each prober."""
-        return sum((lengths for _, lengths in self._ranges), np.zeros(self._probers, np.int64))
+        return _lengths(self._ranges, self._probers)
 
     def steps(self, sought: Bools, most: int, each: int | None = None) -> Iterator[tuple[Int64, Int64]]:
         """Pairs (prober position, row), at most `most` at once, of probers that `sought`, which may change, names then.
@@ -244,12 +240,16 @@ def pairs(runs: Sequence[Run], within: Within) -> tuple[Int64, Int64]:
     return _pairs(runs, _between(runs, within))
 
 
-def _pairs(runs: Sequence[Run], ranges: Iterable[tuple[Int64, Int64]]) -> tuple[Int64, Int64]:
+def _pairs(runs: Sequence[Run], ranges: Iterable[_Range]) -> tuple[Int64, Int64]:
     positions, matching = [EMPTY], [EMPTY]
     for (_, rows), (starts, lengths) in zip(runs, ranges, strict=True):
         positions.append(np.repeat(np.arange(len(lengths)), lengths))
         matching.append(rows[spread(starts, lengths)])
     return np.concatenate(positions), np.concatenate(matching)
+
+
+def _lengths(ranges: Iterable[_Range], probers: int) -> Int64:
+    return sum((lengths for _, lengths in ranges), np.zeros(probers, np.int64))
 
 
 def run_of(values: pa.Array, rows: Int64, *, hashed: bool = False) -> Run:
@@ -263,7 +263,7 @@ def _sorted(values: Int64, rows: Int64) -> tuple[Int64, Int64]:
     return values[order], rows[order]
 
 
-def _between(runs: Sequence[Run], within: Within) -> Iterator[tuple[Int64, Int64]]:
+def _between(runs: Sequence[Run], within: Within) -> Iterator[_Range]:
     """Of each run where the rows between each prober's bounds begin, and how many there are."""
     # Bounds that are looked up in ascending order are found several times faster: each is near the one before.
     order = np.argsort(within.highs if within.side == "<" else within.lows, kind="stable")
