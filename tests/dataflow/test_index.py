@@ -73,6 +73,16 @@ def test_it_settles_by_itself_and_stays_exact() -> None:
     assert index.nbytes > 0
 
 
+@pytest.mark.parametrize("again", [[100, 101, 100], [5, 100]])
+def test_rows_are_chained_and_counted_once_a_number_comes_again(again: list[int]) -> None:
+    keys = list(range(100))
+    alone, wanted = play([keys, [-1]], [0, 99]), [-1, 5, 99, 100, 102]
+    assert alone.nbytes == 4 * len(keys), "a head for each number, and nothing by row"
+    index = play([keys[:50], [-1], keys[50:], again, [5, 5]], wanted)
+    assert index.most > 1
+    assert index.nbytes > 8 * len(index)
+
+
 def test_few_new_numbers_far_up() -> None:
     play([list(range(1000)), [999, 5], [2000]], [5, 999, 2000, 2001])
 

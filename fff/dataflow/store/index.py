@@ -1,8 +1,9 @@
 """An index on one column of numbers (see `domains`): which rows have a given number.
 
 Two parts. New rows hang in chains: `head[number]` is the newest, `next[row]` the one before it; a batch of probes walks
-all its chains together. Once numbers repeat a lot, rows are settled into runs (sorted by number), where a probe costs an
-interval instead of a walk. Nothing is hashed here: the numbers are dense.
+all its chains together. As long as no number has come twice, as those of keys do not, the heads are all there is. Once
+numbers repeat a lot, rows are settled into runs (sorted by number), where a probe costs an interval instead of a walk.
+Nothing is hashed here: the numbers are dense.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ class NumberIndex:
 
     def __init__(self, numbers: Growable[np.int64]) -> None:
         self._numbers = numbers
+        self._taken = 0  # rows taken in
         self._head = Growable(np.int32, -1)
-        self._next = Growable(np.int32, -1)  # by row
-        self._count = Growable(np.int32)  # rows per number, chained and settled
+        self._next = Growable(np.int32, -1)  # by row, once some number has come twice
+        self._count = Growable(np.int32)  # rows per number, chained and settled; kept from then on too
         self._most = 0  # rows that a number has, at most
         self._distinct = 0  # Invariant: numbers with count > 0, of the rows taken in
         self._settled = 0  # rows below this one are in runs, the others in chains
@@ -51,22 +53,37 @@ class NumberIndex:
         return self._most
 
     def _catch_up(self) -> None:
-        first = self._next.length
+        first, self._taken = self._taken, len(self)
         if first == len(self):
             return
-        self._next.extend_to(len(self))
         numbers = self._numbers.view[first:]
         rows = np.arange(first, len(self))
         if numbers.min() < 0:
             known = (numbers >= 0).nonzero()[0]
             numbers, rows = numbers[known], rows[known]
-        size = int(numbers.max(initial=-1)) + 1
-        self._head.extend_to(size)
-        self._count.extend_to(size)
-        self._link(numbers, rows)
+        self._head.extend_to(int(numbers.max(initial=-1)) + 1)
+        if self._most > 1 or not self._place(numbers, rows):
+            self._next.extend_to(len(self))
+            self._count.extend_to(self._head.length)
+            self._link(numbers, rows)
         tail = len(self) - self._settled
-        if tail >= _SETTLE_ROWS and tail >= self._settled and len(self) >= _SETTLE_REPEATS * self._distinct:
+        repeats = self._most > 1 and len(self) >= _SETTLE_REPEATS * self._distinct
+        if repeats and tail >= max(_SETTLE_ROWS, self._settled):
             self._settle()
+
+    def _place(self, numbers: Int64, rows: Int64) -> bool:
+        """Take in rows whose numbers are all new and different. If they are not, nothing changes but that rows have counts."""
+        head = self._head.view
+        before = head[numbers]
+        if before.max(initial=-1) < 0:
+            head[numbers] = rows
+            if (head[numbers] == rows).all():
+                self._distinct += len(rows)
+                self._most = min(1, self._distinct)
+                return True
+            head[numbers] = -1
+        self._count.append((head >= 0).view(np.int8))
+        return False
 
     def _link(self, numbers: Int64, rows: Int64) -> None:
         """Hang rows at the head of their chains."""
@@ -110,7 +127,9 @@ class NumberIndex:
     def counts(self, numbers: Int64) -> Int64:
         """How many rows each number has; a number never seen has none."""
         self._catch_up()
-        return _at(self._count.view, numbers, 0)
+        if self._most > 1:
+            return _at(self._count.view, numbers, 0)
+        return (_at(self._head.view, numbers, -1) >= 0).astype(np.int64)
 
     def match(self, numbers: Int64) -> tuple[Int64, Int64]:
         """All pairs (position in `numbers`, row) with equal numbers, in no particular order."""
