@@ -16,6 +16,11 @@ SPILL_GARBAGE_SHARE = 1 / 32
 #: Stored rows from which it is worth a look which of them nobody will ask for again.
 FORGOTTEN_ROWS = 8_192
 
+#: Tuples that are routed together at most: at first, then this share of those that have been routed, and in the end.
+ROUTED_AT_FIRST = 4_096
+ROUTED_SHARE = 1 / 16
+ROUTED_MOST = 16_384
+
 #: Pairs one probe may produce; a batch that would exceed it is probed in parts.
 PROBE_PAIRS = 1 << 20
 

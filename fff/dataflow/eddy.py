@@ -69,14 +69,14 @@ _SOURCE_EVENTS += (LookupRows, LookupEnd, LookupAnswers, LookupFailed)
 class EddyOptions(Struct, frozen=True):
     """How an eddy runs; none of it changes the answer.
 
-    `route_size`: tuples routed together at most; 1 is the papers' eddy. `pick`: which waiting batch goes next (fuzzing);
-    None routes the furthest-travelled first. `scan_credit`: pages a scan may be ahead, or `scan_rows` where its pages are small.
+    `route_size`: tuples routed together at most, None for the more the more have been; 1 is the papers' eddy. `pick`: which
+    waiting batch goes next (fuzzing); None routes the furthest-travelled first. `scan_credit`: pages a scan may be ahead, or `scan_rows` where its pages are small.
     `hold_constants`: keys that constants ask for wait where a scan may take fewer requests. `max_lookup_window`: requests per lookup method under way at most.
     `lookups`: when lookups go out. `prunes`: keys for which only tuples wait that no result can hold are not asked for.
     """
 
     semantics: Semantics = "parked"
-    route_size: int = 4096
+    route_size: int | None = None
     pick: Pick | None = None
     hold_constants: bool = True
     scan_credit: int = 2

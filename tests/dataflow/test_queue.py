@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fff.dataflow.plan.batch import TupleBatch, merge
 from fff.dataflow.plan.state import TupleState, bits
+from fff.dataflow.routing import queue
 from fff.dataflow.routing.queue import WaitingTuples
 from tests.dataflow.blocks import quick
 
@@ -39,6 +40,17 @@ def test_small_arrivals_leave_together_large_ones_in_parts() -> None:
     assert sorted(rows_of(waiting.pop()[0])) == [1, 2, 3]
     waiting.push(batch(NEAR, *range(7)))
     assert [len(waiting.pop()[0]) for _ in range(3)] == [3, 3, 1]
+
+
+def test_parts_grow_with_what_has_been_routed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ROUTED_AT_FIRST", 4), ("ROUTED_SHARE", 0.25), ("ROUTED_MOST", 10)):
+        monkeypatch.setattr(queue, name, value)
+    waiting = WaitingTuples(None)
+    waiting.push(batch(NEAR, *range(70)))
+    sizes = []
+    while waiting:
+        sizes.append(len(waiting.pop()[0]))
+    assert sizes == [4, 4, 4, 4, 4, 5, 6, 7, 9, 10, 10, 3]
 
 
 def test_urgent_batches_first_whatever_their_state() -> None:

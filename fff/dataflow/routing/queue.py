@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from fff.dataflow.plan.batch import TupleBatch, merge
 from fff.dataflow.plan.state import TupleState
+from fff.limits import ROUTED_AT_FIRST, ROUTED_MOST, ROUTED_SHARE
 
 #: Fuzzing: which of n waiting batches is routed next.
 Pick = Callable[[int], int]
@@ -14,10 +15,16 @@ _ByState = dict[TupleState, deque[TupleBatch]]
 
 
 class WaitingTuples:
-    """Batches by TupleState, first in, first out. Small arrivals of one state leave together, large ones in parts of `route_size`."""
+    """Batches by TupleState, first in, first out. Small arrivals of one state leave together, large ones in parts.
 
-    def __init__(self, route_size: int, pick: Pick | None = None) -> None:
-        self._route_size = route_size
+    A batch has its price, and takes one decision: parts are of `route_size`, or else the larger the more has been routed, so
+    that no decision is about much beside what it rests on.
+    """
+
+    def __init__(self, route_size: int | None, pick: Pick | None = None) -> None:
+        self._route_size = ROUTED_AT_FIRST if route_size is None else route_size
+        self._grows = route_size is None
+        self._routed = 0
         self._pick = pick
         self._waiting: _ByState = {}
         self._urgent: _ByState = {}  # what the user wants first (R8)
@@ -44,6 +51,9 @@ class WaitingTuples:
         if len(batch) > self._route_size:
             batch, rest = batch.split(self._route_size)
             self.push(rest, urgent=urgent, back=True)
+        if self._grows:
+            self._routed += len(batch)
+            self._route_size = max(self._route_size, min(int(ROUTED_SHARE * self._routed), ROUTED_MOST))
         return batch, urgent
 
     def hold(self, batch: TupleBatch, *, urgent: bool = False) -> None:
