@@ -13,6 +13,7 @@ from fff.dataflow.arrays import Growable, Int64, Spill, numbers, numpy_mask
 
 _CHUNK_ROWS = 4 << 20  # the most that a chunk of a column is made to have: to copy it holds nobody up
 _CHUNK_BYTES = 64 << 20
+_GROWN = 4  # times as much may one have that grows in place, as each chunk has its price where rows are taken
 _LOOSE = 32  # chunks that wait to be put together where nobody takes
 #: Columns leave memory in fewer and larger parts than arrays, as each takes a chunk more to read.
 _FILE_LEAST = 4
@@ -55,10 +56,11 @@ class ArrowColumn:
         del self._chunks[at:], self._sizes[at:]
         self._starts, self._loose = None, 0
         group: list[pa.Array] = []
+        times = _GROWN if _Growing.suits(self.type) else 1
         rows, size = (0, 0) if self._growing is None else (len(self._chunks[-1]), self._sizes[-1])
         for chunk, its in came:
             rows, size = rows + len(chunk), size + its
-            if rows > _CHUNK_ROWS or size > _CHUNK_BYTES:
+            if rows > times * _CHUNK_ROWS or size > times * _CHUNK_BYTES:
                 self._put(group)
                 self._growing, group, rows, size = None, [], len(chunk), its
             group.append(chunk)
@@ -71,15 +73,15 @@ class ArrowColumn:
         values = group[0] if len(group) == 1 else pa.concat_arrays(group)
         grows = _Growing.suits(self.type)
         large = 2 * len(values) > _CHUNK_ROWS or 2 * values.nbytes > _CHUNK_BYTES
-        if grows and (
-            self._growing is not None or not large
-        ):  # beside a large one hardly anything finds room
+        if grows and not large:
             if self._growing is None:
                 self._growing = _Growing(self.type)
             else:
                 del self._chunks[-1], self._sizes[-1]
             self._growing.append(values)
             values = self._growing.array()
+        else:
+            self._growing = None
         self._chunks.append(values)
         self._sizes.append(values.nbytes)
         if not grows:

@@ -124,6 +124,7 @@ def test_chunks_are_no_longer_than_can_be_copied_at_once(
 ) -> None:
     monkeypatch.setattr(columns, bound, 16 * (1 if bound == "_CHUNK_ROWS" else 8))
     monkeypatch.setattr(columns, "_LOOSE", loose)
+    monkeypatch.setattr(columns, "_GROWN", 1)
     column = column_of(*(list(range(start, start + 3)) for start in range(0, 200, 3)))
     everything = np.arange(200)
     assert column.take(everything).to_pylist() == everything.tolist()
@@ -133,6 +134,30 @@ def test_chunks_are_no_longer_than_can_be_copied_at_once(
     for rows in (everything, np.array([199, 0, 50, 50, 98]), np.array([51]), np.empty(0, np.int64)):
         assert column.take(rows).to_pylist() == rows.tolist()
     assert column._chunks == chunks
+
+
+@pytest.mark.parametrize(("bound", "most"), [("_CHUNK_ROWS", 1000), ("_CHUNK_BYTES", 8000)])
+def test_a_chunk_that_grows_in_place_may_have_more(
+    bound: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, bound, most)
+    monkeypatch.setattr(columns, "_LOOSE", 2)
+    column = ArrowColumn(pa.int64())
+    for start in range(0, 10_000, 200):
+        column.append(pa.array(range(start, start + 200)))
+    everything = np.arange(10_000)
+    assert column.take(everything).to_pylist() == everything.tolist()
+    assert list(map(len, column._chunks)) == [4000, 4000, 2000]
+
+
+def test_what_is_large_itself_is_not_copied_to_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_CHUNK_ROWS", 1000)
+    column, large = ArrowColumn(pa.int64()), pa.array(range(600))
+    for page in (pa.array([7] * 100), large, pa.array([8] * 100), pa.array([9] * 100)):
+        column.append(page)
+        assert column.take(np.array([column.length - 1])).to_pylist() == page[-1:].to_pylist()
+    assert list(map(len, column._chunks)) == [100, 600, 200]
+    assert column._chunks[1].buffers()[1].address == large.buffers()[1].address
 
 
 def test_small_chunks_before_a_large_one_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
