@@ -161,11 +161,12 @@ class SteM:
         first = len(self)
         if len(new) < len(rows):
             rows = rows.take(pa.array(new))
+            numbers = {column: known[new] for column, known in numbers.items()}
         for storage, values in zip(self.columns, rows.columns, strict=True):
             storage.append(values)
         stored = np.arange(first, first + len(new))
         for column, known in self.numbers.items():
-            known.append(numbers[column][new])
+            known.append(numbers[column])
         return stored
 
     def _compare(self, rows: pa.RecordBatch) -> None:
