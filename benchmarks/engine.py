@@ -88,11 +88,17 @@ def settle(data: Sequence[pa.RecordBatch]) -> None:
     bit, in several times what it takes to join.
     """
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
-    np.empty(min(_ROOM * sum(batch.nbytes for batch in data), most), np.uint8)[:: os.sysconf("SC_PAGE_SIZE")] = 1
+    np.empty(min(_ROOM * sum(batch.nbytes for batch in data), most), np.uint8)[
+        :: os.sysconf("SC_PAGE_SIZE")
+    ] = 1
 
 
 def join(
-    policy: str, data: list[pa.RecordBatch], page: int, route_size: int | None = None, plan: BlockPlan | None = None
+    policy: str,
+    data: list[pa.RecordBatch],
+    page: int,
+    route_size: int | None = None,
+    plan: BlockPlan | None = None,
 ) -> float:
     """Seconds of processor from the first page to the last joined Arrow row, by the star if by no other plan.
 
