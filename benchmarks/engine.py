@@ -81,7 +81,11 @@ class ReadyPages(ScanOnly):
 
 
 def join(
-    policy: str, data: list[pa.RecordBatch], page: int, route_size: int = 4096, plan: BlockPlan | None = None
+    policy: str,
+    data: list[pa.RecordBatch],
+    page: int,
+    route_size: int = EddyOptions().route_size,
+    plan: BlockPlan | None = None,
 ) -> float:
     """Seconds of processor from the first page to the last joined Arrow row, by the star if by no other plan.
 

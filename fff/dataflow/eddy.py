@@ -76,7 +76,7 @@ class EddyOptions(Struct, frozen=True):
     """
 
     semantics: Semantics = "parked"
-    route_size: int = 4096
+    route_size: int = 8192
     pick: Pick | None = None
     hold_constants: bool = True
     scan_credit: int = 2
