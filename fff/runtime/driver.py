@@ -484,7 +484,9 @@ def _weight(rows: pa.RecordBatch) -> int:
     """How many rows of usual width a page counts for."""
     usual = max(len(rows), _PAGE_LEAST)
     # Of a part of larger arrays these are the bytes of all; its own take longer to count.
-    return usual if rows.get_total_buffer_size() <= usual * _ROW_BYTES else max(usual, rows.nbytes // _ROW_BYTES)
+    return (
+        usual if rows.get_total_buffer_size() <= usual * _ROW_BYTES else max(usual, rows.nbytes // _ROW_BYTES)
+    )
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

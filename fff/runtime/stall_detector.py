@@ -17,8 +17,7 @@ _FACTOR = 4.0
 class StallAlarm:
     """Tells when the reader of one scan waits for too long: several times the longest wait of late.
 
-    One timer for many pages, which looks when the last wait began: to set one for each took as long as all else that is
-    done with a page.
+    One timer for many pages, which looks when the last wait began: one for each costs more than all else that waiting does.
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:
@@ -27,7 +26,9 @@ class StallAlarm:
         self._recent: deque[float] = deque(maxlen=_RECENT)  # seconds that pages have been waited for
         self._patience = STALL_S
         self._began: float | None = None  # the wait that is under way and of which nothing has been told
-        self._timer: asyncio.TimerHandle | None = None  # Invariant: due no later than a wait under way is too long
+        self._timer: asyncio.TimerHandle | None = (
+            None  # Invariant: due no later than a wait under way is too long
+        )
 
     def waits(self) -> float:
         """The reader begins to wait for a page; returns the time."""
