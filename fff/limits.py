@@ -17,7 +17,7 @@ SPILL_GARBAGE_SHARE = 1 / 32
 FORGOTTEN_ROWS = 8_192
 
 #: Tuples that are routed together at most: at first, then this share of those that have been routed, and in the end.
-ROUTED_AT_FIRST = 4_096
+ROUTED_AT_FIRST = 8_192
 ROUTED_SHARE = 1 / 16
 ROUTED_MOST = 16_384
 
@@ -37,8 +37,10 @@ SCAN_WINDOW = 8
 #: a scan of small pages may be ahead: a page has its price whatever its size.
 SMALL_PAGE = 2_000
 
-#: The same where rows of scans are joined, and nothing else is asked for: pages that go on coming are waited for.
+#: The same where rows of scans are joined, and nothing else is asked for: pages that go on coming are waited for,
+#: for so many rows at first, later for up to so many.
 BATCH_ROWS = 8_000
+BATCH_MOST_ROWS = 32_000
 
 #: Seconds without a page after which a scan counts as stalled and its competitors are started, while it has shown too few
 #: pages to tell; afterwards several times the longest wait for one, within these bounds.

@@ -137,7 +137,7 @@ class Picture(Struct, frozen=True, dict=True):
         if shown is None:
             return _Sample()
         batches = list(self.newest[shown])
-        newest = _rows_of(batches)[-SAMPLE_ROWS:]
+        newest = _rows_of(batches)
         whole = self.prepared.upper is None
         total = self.result_rows if whole else self._block_statistics[shown].results
         return _Sample(tuple(batches[0].schema.names), newest[::-1], "newest rows", total)
@@ -267,8 +267,11 @@ def _conflict(conflict: Conflict, table: Table) -> str:
 
 
 def _rows_of(batches: Sequence[pa.RecordBatch]) -> _Rows:
-    rows: list[tuple[object, ...]] = []
-    for batch in batches:
-        columns = [shown_values(column) for column in batch.slice(max(0, len(batch) - SAMPLE_ROWS)).columns]
-        rows += zip(*columns, strict=True)
-    return tuple(rows)
+    """The last rows, as many as a sample has at most."""
+    found: list[list[tuple[object, ...]]] = []
+    room = SAMPLE_ROWS
+    for batch in reversed(batches):
+        last = batch.slice(max(0, len(batch) - room))
+        found.append(list(zip(*map(shown_values, last.columns), strict=True)))
+        room -= len(last)
+    return tuple(row for rows in reversed(found) for row in rows)

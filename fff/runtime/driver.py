@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import InitVar, dataclass, field
+from functools import partial
 from typing import cast
 
 import pyarrow as pa
@@ -46,12 +47,13 @@ from fff.dataflow.plan.events import (
     WakeAt,
 )
 from fff.errors import SourceError
-from fff.limits import BATCH_ROWS, PAGES_SLICE_S, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
+from fff.limits import BATCH_MOST_ROWS, BATCH_ROWS, PAGES_SLICE_S, ROUTE_SLICE_S, SCAN_WINDOW, SMALL_PAGE
 from fff.runtime.merged_events import merged
-from fff.runtime.stall_detector import PageGaps
+from fff.runtime.stall_detector import StallAlarm
 from fff.stats import AccessMeter
 
 _QUIET_TURNS = 4  # of the event loop, none of which brought a page
+_BATCH_PART = 4  # of what scans have brought so far: as much is worth waiting for
 _ROW_BYTES = 256  # of a row of usual width
 _PAGE_LEAST = BATCH_ROWS // 64  # rows that a page counts for, at least
 
@@ -157,6 +159,7 @@ class BlockDriver:
         self._checked = checked
         self._events: deque[tuple[float, Event]] = deque()  # when, by the loop's clock, and what
         self._paged = 0  # how much scans have brought in these, in rows of usual width
+        self._brought = 0  # rows that scans have brought so far
         self._together = BATCH_ROWS if eddy.only_joins_scans else SMALL_PAGE
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
@@ -233,7 +236,7 @@ class BlockDriver:
             await asyncio.sleep(0)
 
     async def _pages_together(self) -> None:
-        """Wait while pages of scans go on coming, for as many rows as are worth a batch.
+        """Wait while pages of scans go on coming, for as many rows as are worth a batch: the more, the more have come before.
 
         A page comes every few turns of the loop, as its bytes come in several. Nobody waits where what a page brings is shown
         at once, or asked for one by one, or while other news or results that nobody has taken are there.
@@ -242,9 +245,8 @@ class BlockDriver:
             return
         clock = asyncio.get_running_loop().time
         quiet, until = 0, clock() + PAGES_SLICE_S
-        while (
-            0 < self._paged < BATCH_ROWS and quiet < _QUIET_TURNS and self._fatal is None and clock() < until
-        ):
+        worth = min(max(BATCH_ROWS, self._brought // _BATCH_PART), BATCH_MOST_ROWS)
+        while 0 < self._paged < worth and quiet < _QUIET_TURNS and self._fatal is None and clock() < until:
             known, news = self._paged, len(self._events)
             await asyncio.sleep(0)
             quiet = quiet + 1 if self._paged == known else 0
@@ -343,7 +345,8 @@ class BlockDriver:
     async def _scan(self, table: int, index: int, credit: asyncio.Semaphore) -> None:
         access = self.access[table]
         method, meter = access.scans[index], access.scan_meters[index]
-        rows, ready, truncated, lacking, gaps = 0, 0, None, None, PageGaps()
+        rows, ready, truncated, lacking = 0, 0, None, None
+        alarm = StallAlarm(partial(self.post, ScanStalled(table, index)))
         said: int | None = None  # how many there are; 0: it is not certain
         try:
             asked = access.adapter.scan(
@@ -352,13 +355,14 @@ class BlockDriver:
             async with _closing(asked) as pages:
                 while True:
                     await credit.acquire()
-                    await self._held()
+                    if self._is_full:
+                        await self._held()
+                    began = alarm.waits()
                     try:
-                        page, waited = await self._next_page(
-                            pages.__anext__(), gaps, ScanStalled(table, index)
-                        )
+                        page = await anext(pages)
                     except StopAsyncIteration:
                         break
+                    waited = alarm.came(began)
                     self.has_answers = self.has_answers or not access.fed
                     meter.total_rows = page.total_rows if page.total_rows is not None else meter.total_rows
                     if page.truncated and page.lacks is not None:
@@ -380,8 +384,9 @@ class BlockDriver:
                     self.post(
                         ScanRows(table, index, page.rows, *totals, seconds=waited, counted=page.counted)
                     )
-                    weight = max(len(page.rows), page.rows.nbytes // _ROW_BYTES, _PAGE_LEAST)
+                    weight = _weight(page.rows)
                     self._paged += weight
+                    self._brought += len(page.rows)
                     ready += weight
                     if ready >= self._together:
                         ready = 0
@@ -405,19 +410,8 @@ class BlockDriver:
             if is_told_to_end(error):
                 raise
             self.abort(error)
-
-    async def _next_page(self, page: object, gaps: PageGaps, stalled: ScanStalled) -> tuple[Page, float]:
-        """A page, and how long it was waited for."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        alarm = loop.call_later(gaps.stalled_after, self.post, stalled)
-        try:
-            received: Page = await page  # type: ignore[misc]
         finally:
-            alarm.cancel()
-        waited = loop.time() - began
-        gaps.waited(waited)
-        return received, waited
+            alarm.end()
 
     async def _look_up(self, lookup: Lookup) -> None:
         access, prompt = self.access[lookup.table], self._prompt[lookup.table]
@@ -484,6 +478,15 @@ class BlockDriver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _weight(rows: pa.RecordBatch) -> int:
+    """How many rows of usual width a page counts for."""
+    usual = max(len(rows), _PAGE_LEAST)
+    # Of a part of larger arrays these are the bytes of all; its own take longer to count.
+    return (
+        usual if rows.get_total_buffer_size() <= usual * _ROW_BYTES else max(usual, rows.nbytes // _ROW_BYTES)
+    )
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fff.errors import InvariantError, SparkError
 from fff.spark.temp_folders import make_scratch, remove_scratch
@@ -102,6 +101,8 @@ class Spool:
         with self.reading() as source:
             if isinstance(source, pa.Table):
                 return source
+            import pyarrow.parquet as pq  # noqa: PLC0415 - 14 ms that only many rows pay
+
             parts = [pq.read_table(path, schema=_renamed(self.schema, self._names)) for path in source]
         return pa.concat_tables(parts).rename_columns(self.schema.names)
 
@@ -151,6 +152,8 @@ class Spool:
         self._tail, self._tail_rows, self._tail_bytes = [], 0, 0
 
     def _write(self, number: int, batches: list[pa.RecordBatch]) -> Path:
+        import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
         assert self._folder is not None, "the folder is made with the first file"
         path = self._folder / f"part-{number:06d}.parquet"
         schema = _renamed(self.schema, self._names)

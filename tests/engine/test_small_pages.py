@@ -127,6 +127,18 @@ async def test_pages_are_waited_for_while_they_come_at_once(
     assert len(pages) in events, "those of two scans, which come by turns"
 
 
+async def test_for_the_more_rows_is_waited_the_more_have_come(
+    heard: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "PAGES_SLICE_S", 1_000)
+    source = Coming(rows=100_000, page=1_000)
+    assert len(await read(source, "SELECT l.k FROM l JOIN r ON l.k = r.k")) == 100_000
+    rows = [len(one.rows) for one in heard if isinstance(one, ScanRows)]
+    assert sum(rows[:2]) < 1.5 * BATCH_ROWS, "the first results come as soon as they would of a small table"
+    assert max(rows) == 1_000 * SCAN_WINDOW, "all that may be ahead of each scan"
+    assert len(rows) < 40, "of 200 pages"
+
+
 async def test_who_has_other_news_waits_for_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "PAGES_SLICE_S", 1_000)
     source = Coming(rows=2_000, page=10)

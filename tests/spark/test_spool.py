@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,11 +102,24 @@ def test_a_full_disk_is_told(private_tmp: Path, monkeypatch: pytest.MonkeyPatch)
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fff.spark.spool.pq.write_table", full)
+    monkeypatch.setattr("pyarrow.parquet.write_table", full)
     with Spool(SCHEMA, file_rows=10) as spool:
         spool.append(batch(0, 10))
         with pytest.raises(SparkError, match="No space left on device"):
             spool.flush()
+
+
+def test_who_hands_few_rows_to_spark_loads_nothing_for_files_and_data_sources() -> None:
+    code = (
+        "import sys, pyarrow as pa, fff.spark.bridge as bridge\n"
+        "with bridge.Spool(pa.schema({'k': pa.int64()})) as spool:\n"
+        "    assert not len(spool.table())\n"
+        "late = {'pyarrow.parquet', 'pyspark.sql.datasource'}\n"
+        "assert not late & sys.modules.keys(), late & sys.modules.keys()\n"
+        "assert bridge.DataSource.__module__ == 'pyspark.sql.datasource'\n"
+        "assert not hasattr(bridge, 'DataSink')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_folders_of_dead_processes_are_swept(private_tmp: Path) -> None:
