@@ -12,7 +12,6 @@ import sys
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +26,15 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql.classic import dataframe as _dataframe  # noqa: F401 - imported now, not by the first query
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.conversion import SparkConversionMixin
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType, VariantType
+
+try:  # since Spark 4.2
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:
+    ReadAllAvailable = ReadMaxRows = SupportsTriggerAvailableNow = object
 
 from fff.errors import SparkError
 from fff.spark.carriers import has_strict_fields, with_nulls
@@ -48,7 +53,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SESSION_CONF",
+    "DataSource",
+    "DataSourceReader",
+    "DataSourceStreamReader",
+    "InputPartition",
+    "ReadAllAvailable",
+    "ReadMaxRows",
     "Session",
+    "SupportsTriggerAvailableNow",
     "TaskContext",
     "active_session",
     "arrow_schema",
@@ -58,10 +70,6 @@ __all__ = [
     "frame_in",
     "use_this_python",
 ]
-
-#: What data sources are made of, and their streams since Spark 4.2.
-_OF_SOURCES = {"DataSource", "DataSourceReader", "DataSourceStreamReader", "InputPartition"}
-_OF_STREAMS = {"ReadAllAvailable", "ReadMaxRows", "SupportsTriggerAvailableNow"}
 
 #: The rules every query runs under, whatever session it is given.
 SESSION_CONF = {
@@ -98,16 +106,6 @@ _REMOTE_RETRIES = 4
 _STOP_AGAIN_S = 0.1
 #: How many texts are remembered to be queries: one statement is asked again and again for the live view.
 _REMEMBERED = 1000
-
-
-def __getattr__(name: str) -> Any:
-    """A class of data sources: 8 ms that only they pay."""
-    if name not in _OF_SOURCES | _OF_STREAMS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with suppress(ImportError):
-        home = "pyspark.sql.datasource" if name in _OF_SOURCES else "pyspark.sql.streaming.datasource"
-        return getattr(import_module(home), name)
-    return object
 
 
 class Session:
@@ -415,7 +413,10 @@ def _held(views: Mapping[str, Spool | pa.Table], reads_files: bool) -> Iterator[
                 held[name] = (data.schema, data)
             elif reads_files:
                 source = stack.enter_context(data.reading())
-                held[name] = (data.schema, list(map(str, source)) if isinstance(source, list) else source)
+                held[name] = (
+                    data.schema,
+                    [str(path) for path in source] if isinstance(source, list) else source,
+                )
             else:
                 held[name] = (data.schema, data.table())
         yield held

@@ -109,15 +109,12 @@ def test_a_full_disk_is_told(private_tmp: Path, monkeypatch: pytest.MonkeyPatch)
             spool.flush()
 
 
-def test_who_hands_few_rows_to_spark_loads_nothing_for_files_and_data_sources() -> None:
+def test_who_hands_few_rows_to_spark_loads_nothing_for_files() -> None:
     code = (
         "import sys, pyarrow as pa, fff.spark.bridge as bridge\n"
         "with bridge.Spool(pa.schema({'k': pa.int64()})) as spool:\n"
         "    assert not len(spool.table())\n"
-        "late = {'pyarrow.parquet', 'pyspark.sql.datasource'}\n"
-        "assert not late & sys.modules.keys(), late & sys.modules.keys()\n"
-        "assert bridge.DataSource.__module__ == 'pyspark.sql.datasource'\n"
-        "assert not hasattr(bridge, 'DataSink')\n"
+        "assert 'pyarrow.parquet' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
