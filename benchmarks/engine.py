@@ -83,7 +83,7 @@ class ReadyPages(ScanOnly):
             yield Page(method.endpoint.slice(at, self._page))
 
 
-def settle(data: Sequence[pa.RecordBatch]) -> None:
+def make_room(data: Sequence[pa.RecordBatch]) -> None:
     """Have the memory here that joining takes, by anybody: a host gives a virtual machine what it has not used lately bit by
     bit, in several times what it takes to join.
     """
@@ -113,7 +113,7 @@ def join(
         for table, planned in zip(source.tables, plan.tables, strict=True)
     ]
     driver = BlockDriver(eddy, access, lambda batch: found.append(len(batch)))
-    settle(data)
+    make_room(data)
     started = time.process_time()
     finish = asyncio.run(driver.run())
     seconds = time.process_time() - started
@@ -176,7 +176,7 @@ def duck(data: list[pa.RecordBatch]) -> float:
             connection.unregister("batch")
         joins = " ".join(f"JOIN t{n} ON t{n}.unique2 = t0.unique2" for n in range(1, len(data)))
         columns = ", ".join(["t0.unique2", *(f"t{n}.payload" for n in range(len(data)))])
-        settle(data)
+        make_room(data)
         started = time.process_time()
         table = connection.sql(f"SELECT {columns} FROM t0 {joins}").to_arrow_table()
         seconds = time.process_time() - started
