@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
 from fff.policies.adaptive.change_points import CountChange, LevelChange, Since
-from fff.policies.adaptive.distributions import MATCHES, PASS, Cost, Lumps, Share, posterior
+from fff.policies.adaptive.distributions import MATCHES, PASS, STRENGTH, Cost, Lumps, Share, posterior
 from fff.policies.adaptive.prior import Lesson, Level, Past, Sums, Trial
 from fff.structs import Struct, field
 
@@ -23,6 +23,8 @@ PROBE_S = 2e-5
 REQUEST_S = 1e-3
 #: Observations that what did not change keeps when something else did: it may have, unseen.
 KEPT = 2.0
+#: Where nothing costs anything: tuples that those before the last ones count for, or as many as these.
+LATELY = 1000
 #: Posterior deviations that a draw varies by, and those by which it is better than the mean.
 TEMPER, OPTIMISM = 0.5, 0.5
 #: Logarithm of how far a method's answers must take from what those of its limiter usually take to cost
@@ -79,6 +81,13 @@ class _Here(_Counts):
     everywhere: _Everywhere | None = None  # likewise
 
 
+def _follow(share: Share, taken: int, produced: int) -> None:
+    """Count, and forget what is long ago: SteMs fill. Nothing is at stake, so that a test for changes would be dear."""
+    if taken:
+        share.shrink(max(LATELY, taken))
+    share.add(taken, produced)
+
+
 def _sums(share: Share) -> Sums:
     return share.taken, share.produced
 
@@ -107,6 +116,7 @@ class Beliefs:
         self._here: dict[tuple[TupleState, Move], _Here] = defaultdict(_Here)
         self.anywhere: dict[Move, _Everywhere] = defaultdict(_Everywhere)
         self._trial: Trial | None = None
+        self._at_stake = past is not None  # whether anything is known to cost more than a probe
         if past:
             self._recall(past.discounted())
 
@@ -138,6 +148,13 @@ class Beliefs:
         everywhere = here.everywhere
         if everywhere is None:
             everywhere = here.everywhere = self.anywhere[move]
+        if not self._at_stake:
+            if not cost and move.lookup is None:
+                if outcome.informed:
+                    _follow(here.fan_out, taken, outcome.produced)
+                    _follow(everywhere.fan_out, taken, outcome.produced)
+                return False
+            self._at_stake = True
         changed = False
         if (taken and (cost > 0 or move.lookup is not None)) or outcome.requests:
             keys = max(1.0, taken / self.shared(*key)) if taken else 0.0  # an answer is to one key at least
@@ -224,15 +241,10 @@ class Beliefs:
 
     def expected(self, state: TupleState, move: Move) -> float:
         """The fan-out, without any luck."""
-        filters = move.predicate is not None
-        known = self.anywhere.get(move)
-        centre = (
-            (PASS if filters else MATCHES)
-            if known is None
-            else known.fan_out.mean(PASS if filters else MATCHES)
-        )
-        here = self.here(state, move)
-        return posterior(None if here is None else here.fan_out, centre, filters)[0]
+        guess = MATCHES if move.predicate is None else PASS
+        known, here = self.anywhere.get(move), self._here.get((state, move))
+        centre = guess if known is None else known.fan_out.mean(guess)
+        return centre if here is None else here.fan_out.mean(centre, STRENGTH)
 
     def price(self, move: Move, unknown: float) -> float:
         """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
@@ -256,19 +268,6 @@ class Beliefs:
     def draw(self, rng: random.Random) -> Draw:
         """One belief out of those that the observations leave possible, on the hopeful side."""
         return Draw(self, rng)
-
-    def fan_outs(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> list[float]:
-        """Of each of some moves, under one draw: they cost alike."""
-        if self.costs:
-            draw = Draw(self, rng)
-            return [draw(state, move)[1] for move in moves]
-        fan_outs = []
-        for move in moves:
-            luck = _luck(rng)
-            own = self._here.get((state, move))
-            spread = posterior(None if own is None else own.fan_out, *self.everywhere(move))
-            fan_outs.append(max(0.0, spread[0] + luck * spread[1]))
-        return fan_outs
 
     def everywhere(self, move: Move) -> tuple[float, bool, float]:
         """Of a move in any state: what its fan-out is centred on, whether it filters, how its matches come in lumps."""
