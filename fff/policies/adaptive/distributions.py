@@ -42,9 +42,9 @@ class Share(Struct):
             self.produced *= most / self.taken
             self.taken = most
 
-    def mean(self, guess: float, doubt: float = _DOUBT) -> float:
-        """Produced per tuple taken, given a first guess that counts for so many tuples."""
-        return (self.produced + guess * doubt) / (self.taken + doubt)
+    def mean(self, guess: float) -> float:
+        """Produced per tuple taken, given a first guess."""
+        return (self.produced + guess * _DOUBT) / (self.taken + _DOUBT)
 
     @property
     def filters(self) -> bool:

@@ -138,16 +138,20 @@ class Adaptive:
         if unread is not None:
             return unread, offer.size
         before = None if course.solved is None else course.solved[state]
-        least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
+        least = 1
+        if before is not None:  # what costs less than a probe may be mistaken: as many tuples again, at most
+            most = max(THINKING_S / PROBE_S, course.decided * HASTE)
+            least += int(min(THINKING_S / max(abs(before.value), 1e-12), most))
         gone, known = course.gone, course.fates
         size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
         if before is None and self._alike(offer, moves):
-            ranked, valued = rng.sample(moves, len(moves)), None
+            first, valued = int(rng.random() * len(moves)), None
+            ranked = moves[first:] + moves[:first]
             course.decided += size
         else:
             self._lattice.offer(state, moves)
             valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
-            ranked = [move for _, move in valued.moves]
+            ranked = tuple(move for _, move in valued.moves)
         for place, move in enumerate(ranked):
             load = offer.load(move)
             room = offer.size if load.room is None else load.room
@@ -243,12 +247,12 @@ class Adaptive:
     def _probe(self, offer: Offer, course: _Course) -> Move:
         """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then.
 
-        No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does.
+        No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does, and hope does the rest.
         """
-        if len(self._unlearnt) > self._learnt * HASTE:
+        if 2 * len(self._unlearnt) > self._learnt:
             self._learn()
-        expected = self._beliefs.expected
-        fan_outs = [expected(offer.state, move) for move in course.moves]
+        hoped = self._beliefs.hoped
+        fan_outs = [hoped(offer.state, move) for move in course.moves]
         # Of those about as good the first, in every state: tuples that keep together travel in larger
         # batches.
         enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
@@ -281,7 +285,7 @@ class Adaptive:
     def observe(self, outcome: Outcome) -> None:
         """Learn, when it is next to be decided by what is known: many at a time take half as long as one by one."""
         self._unlearnt.append(outcome)
-        if not self._free(outcome):
+        if not self._grave and not self._free(outcome):
             self._grave = True
         if len(self._unlearnt) >= LATE:
             self._learn()
@@ -289,7 +293,9 @@ class Adaptive:
     def _free(self, outcome: Outcome) -> bool:
         """Whether a tuple cost next to nothing: it probed a SteM, or a predicate where nobody measures any."""
         move = outcome.move
-        return move.lookup is None and not outcome.cost and (move.predicate is None or not self._beliefs.costs)
+        return (
+            move.lookup is None and not outcome.cost and (move.predicate is None or not self._beliefs.costs)
+        )
 
     def _learn(self) -> None:
         """Learn what was observed; start over where something has changed."""

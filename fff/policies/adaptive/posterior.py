@@ -11,11 +11,12 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
 from fff.policies.adaptive.change_points import CountChange, LevelChange, Since
-from fff.policies.adaptive.distributions import MATCHES, PASS, STRENGTH, Cost, Lumps, Share, posterior
+from fff.policies.adaptive.distributions import MATCHES, PASS, Cost, Lumps, Share, posterior
 from fff.policies.adaptive.prior import Lesson, Level, Past, Sums, Trial
 from fff.structs import Struct, field
 
@@ -241,10 +242,19 @@ class Beliefs:
 
     def expected(self, state: TupleState, move: Move) -> float:
         """The fan-out, without any luck."""
-        guess = MATCHES if move.predicate is None else PASS
+        return self._fan_out(state, move)[0]
+
+    def hoped(self, state: TupleState, move: Move) -> float:
+        """The fan-out on the hopeful side, without dice: the less is known of it, the better it may be."""
+        mean, deviation = self._fan_out(state, move)
+        return max(0.0, mean - OPTIMISM * deviation)
+
+    def _fan_out(self, state: TupleState, move: Move) -> tuple[float, float]:
+        filters = move.predicate is not None
+        guess = PASS if filters else MATCHES
         known, here = self.anywhere.get(move), self._here.get((state, move))
         centre = guess if known is None else known.fan_out.mean(guess)
-        return centre if here is None else here.fan_out.mean(centre, STRENGTH)
+        return posterior(None if here is None else here.fan_out, centre, filters)
 
     def price(self, move: Move, unknown: float) -> float:
         """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
@@ -315,41 +325,64 @@ def _luck(rng: random.Random) -> float:
     return TEMPER * rng.gauss(0.0, 1.0) - OPTIMISM
 
 
+class _Drawn(NamedTuple):
+    """Of one move: what a tuple costs that has to wait, how lucky it is, what it does in any state."""
+
+    price: float
+    luck: float
+    everywhere: tuple[float, bool, float]
+    waited: float | None  # share of tuples, in any state; None where new keys count in its place
+    asked: float | None  # likewise; None where nothing is known of the move
+
+
 class Draw:
     """Cost and fan-out of any move in any state, under one draw: a move that is lucky is so in every state."""
 
     def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
         self._beliefs = beliefs
         self._rng = rng
-        self._drawn: dict[Move, tuple[float, float, tuple[float, bool, float]]] = {}
+        self._moves: dict[Move, _Drawn] = {}
         self._lucks: dict[Hashable, float] = {}  # of the cost of all moves of a limiter
 
     def keys(self, state: TupleState, move: Move) -> float:
         """New keys that a tuple asks for."""
-        anywhere = self._beliefs.anywhere.get(move)
-        if anywhere is None:
+        asked = self._drawn(move).asked
+        if asked is None:
             return _FRESH
         here = self._beliefs.here(state, move)
-        centre = anywhere.asked.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.asked, centre, False)[0])
+        return self._share(state, move, asked, None if here is None else here.asked)
 
     def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
         """Seconds that a tuple costs, and the tuples that come of it."""
-        drawn = self._drawn.get(move)
-        if drawn is None:
-            drawn = self._drawn[move] = self._move(move)
-        price, luck, everywhere = drawn
+        drawn = self._drawn(move)
+        price, luck = drawn.price, drawn.luck
         here = self._beliefs.here(state, move)
-        own = None if here is None else here.fan_out
-        mean, deviation = posterior(own, *everywhere)
+        mean, deviation = posterior(None if here is None else here.fan_out, *drawn.everywhere)
         fan_out = max(0.0, mean + luck * deviation)
-        if move.lookup is not None:
-            price *= self._fresh(state, move, here)
-        return price, fan_out
+        if move.lookup is None:
+            return price, fan_out
+        if drawn.waited is None:
+            return price * self.keys(state, move), fan_out
+        return price * self._share(state, move, drawn.waited, None if here is None else here.waited), fan_out
 
-    def _move(self, move: Move) -> tuple[float, float, tuple[float, bool, float]]:
-        price = self._price(move)
-        return price, _luck(self._rng), self._beliefs.everywhere(move)
+    def _share(self, state: TupleState, move: Move, everywhere: float, here: Share | None) -> float:
+        """Of the tuples of a state, those that cost what a lookup costs."""
+        centre = everywhere / self._beliefs.shared(state, move)
+        return min(1.0, centre if here is None else posterior(here, centre, False)[0])
+
+    def _drawn(self, move: Move) -> _Drawn:
+        drawn = self._moves.get(move)
+        if drawn is None:
+            beliefs, known = self._beliefs, self._beliefs.anywhere.get(move)
+            by_keys = known is None or beliefs.by_request or not beliefs.measured(move)
+            drawn = self._moves[move] = _Drawn(
+                self._price(move),
+                _luck(self._rng),
+                beliefs.everywhere(move),
+                None if known is None or by_keys else known.waited.mean(_FRESH),
+                None if known is None else known.asked.mean(_FRESH),
+            )
+        return drawn
 
     def _price(self, move: Move) -> float:
         beliefs = self._beliefs
@@ -362,13 +395,3 @@ class Draw:
         if whose not in self._lucks:
             self._lucks[whose] = _luck(self._rng)
         return math.exp(level + self._lucks[whose] * deviation)
-
-    def _fresh(self, state: TupleState, move: Move, here: _Counts | None) -> float:
-        """The share of tuples that cost what a lookup costs."""
-        anywhere = self._beliefs.anywhere.get(move)
-        if anywhere is None:
-            return _FRESH
-        if self._beliefs.by_request or not self._beliefs.measured(move):
-            return self.keys(state, move)
-        centre = anywhere.waited.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.waited, centre, False)[0])

@@ -92,7 +92,7 @@ class Scarcity:
     def terms(self, move: Move) -> Hashable:
         """What the plan says of the requests of a lookup: the keys that each carries, how many at once, their price."""
         plan = self.lookup(move)
-        return None if plan is None else (plan.batch_size, plan.ceiling or plan.window, plan.price)
+        return move if plan is None else (plan.batch_size, plan.ceiling or plan.window, plan.price)
 
     def limiter(self, move: Move) -> Hashable:
         """What holds a lookup back, by a name of its own."""
