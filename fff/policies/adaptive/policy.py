@@ -249,7 +249,7 @@ class Adaptive:
 
         No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does, and hope does the rest.
         """
-        if 2 * len(self._unlearnt) > self._learnt:
+        if len(self._unlearnt) > self._learnt:
             self._learn()
         hoped = self._beliefs.hoped
         fan_outs = [hoped(offer.state, move) for move in course.moves]

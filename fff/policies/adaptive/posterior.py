@@ -28,6 +28,8 @@ KEPT = 2.0
 LATELY = 1000
 #: Posterior deviations that a draw varies by, and those by which it is better than the mean.
 TEMPER, OPTIMISM = 0.5, 0.5
+#: Those by which a guess without dice is better: with more of them tuples that cost the same go many ways.
+HOPE = 0.25
 #: Logarithm of how far a method's answers must take from what those of its limiter usually take to cost
 #: otherwise.
 APART = math.log(2.0)
@@ -247,7 +249,7 @@ class Beliefs:
     def hoped(self, state: TupleState, move: Move) -> float:
         """The fan-out on the hopeful side, without dice: the less is known of it, the better it may be."""
         mean, deviation = self._fan_out(state, move)
-        return max(0.0, mean - OPTIMISM * deviation)
+        return max(0.0, mean - HOPE * deviation)
 
     def _fan_out(self, state: TupleState, move: Move) -> tuple[float, float]:
         filters = move.predicate is not None
