@@ -51,7 +51,7 @@ BATCH = 1000
 DECIDING = (BATCH, 10 * BATCH)
 #: What the default policy may cost where there is nothing to save, over the static plan. Ours: the paper's
 #: policy orders by rank.
-DEFAULT_MOST = 1.3
+DEFAULT_MOST = 1.15
 
 
 _Make = Callable[[BlockPlan], RoutingPolicy]

@@ -101,6 +101,7 @@ class Constraints:
                 for one in (column, *self._equals(column)):
                     self._equated[alias] |= 1 << one.alias
         self._last = self._without_effect()
+        self._held: dict[tuple[int, int], list[Column]] = {}  # by alias and column: those held equal to it
         self._links: dict[tuple[int, int], tuple[Link, ...]] = {}
         self._bindings: dict[tuple[int, int], tuple[Binding, ...]] = {}
         self._legal: dict[TupleState, tuple[Move, ...]] = {}
@@ -141,11 +142,15 @@ class Constraints:
         return known
 
     def _source(self, span: int, alias: int, column: int) -> tuple[int, int] | PinnedKey | None:
-        linked = (other for own, other in self.plan.aliases[alias].links if own == column)
-        for wanted in (Column(alias, column), *linked):
-            inside = self.known(span, wanted)
-            if inside is not None:
-                return inside.alias, inside.index
+        key = alias, column
+        held = self._held.get(key)
+        if held is None:
+            linked = (other for own, other in self.plan.aliases[alias].links if own == column)
+            wanted = (Column(alias, column), *linked)
+            held = self._held[key] = [other for one in wanted for other in (one, *self._equals(one))]
+        for one in held:
+            if span >> one.alias & 1:
+                return one.alias, one.index
         for pinned, value in self.plan.aliases[alias].constants:
             if pinned == column and value is not None:
                 return PinnedKey(value)
@@ -271,17 +276,22 @@ class Constraints:
 
         One that is guarded may stop doing so: when its scan fails, its rows are looked up by the keys of these.
         """
-        everything = bits(self.inner)
-        stuck = [
-            x for x in everything if self._connected(x, feasibly=True) != self._connected(x, feasibly=False)
-        ]
-        if self.plan.recursion is not None:  # its rows come after its scan has ended, too
-            stuck = [x for x in stuck if self.plan.aliases[x].table != self.plan.recursion.table]
+        everything, plan = bits(self.inner), self.plan
+        if not self.guarded and all(alias.active for alias in plan.aliases):
+            return frozenset()  # tuples may go wherever something is joined
+        stuck = [alias for alias in everything if self._scanned_only(alias) and self._stuck(alias)]
         free = 0
-        for alias in everything:
-            if self.plan.aliases[alias].active and alias not in stuck and alias not in self.guarded:
+        for alias in everything if stuck else ():
+            if plan.aliases[alias].active and alias not in self.guarded and not self._stuck(alias):
                 free |= self._connected(alias, feasibly=False)
-        return frozenset(alias for alias in stuck if free >> alias & 1 and self._scanned_only(alias))
+        return frozenset(alias for alias in stuck if free >> alias & 1)
+
+    def _stuck(self, alias: int) -> bool:
+        """Whether joins lead from an alias to others that tuples cannot go to that way."""
+        recursion = self.plan.recursion
+        if recursion is not None and self.plan.aliases[alias].table == recursion.table:
+            return False  # its rows come after its scan has ended, too
+        return self._connected(alias, feasibly=True) != self._connected(alias, feasibly=False)
 
     def _scanned_only(self, alias: int) -> bool:
         plan = self.plan.aliases[alias]

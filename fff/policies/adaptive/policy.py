@@ -13,7 +13,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace
+from fff.dataflow.plan.moves import Load, Move, Offer, Outcome, ScanRace, after
 from fff.dataflow.plan.plan import BlockPlan
 from fff.dataflow.plan.state import TupleState
 from fff.options import Preference
@@ -24,7 +24,7 @@ from fff.policies.adaptive.prior import Past
 from fff.policies.adaptive.rival_scans import RivalScans
 from fff.policies.adaptive.scarcity import ENGINE, ENGINE_S, SPENT, Scarcity, Toll
 from fff.policies.adaptive.shared_keys import SharedKeys
-from fff.structs import Struct, replace
+from fff.structs import Struct, field, replace
 
 #: Decisions are made one by one after a start or a change; later after a share of those made, and after so
 #: many at most.
@@ -45,7 +45,7 @@ STEPS = 64
 HASTE = 1.0
 #: Fan-outs that differ by less are about the same there.
 ABOUT = 0.2
-#: Outcomes of such moves, of at least so many tuples each, that are learnt together after as many one by one.
+#: Outcomes of such moves, of at least so many tuples each, are learnt together: as many again, and so many at most.
 TOGETHER, MANY = 8, 32
 #: Outcomes that wait to be learnt at most.
 LATE = 64
@@ -69,11 +69,11 @@ class Adaptive:
         )
         self._restarts = 0
         self._unlearnt: list[Outcome] = []
+        self._learnt = 0  # outcomes, so far
         self._grave = False  # whether one of these may be a reason to start over
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
         self._lattice = Lattice(plan)
         self._courses: dict[TupleState, _Course] = defaultdict(_Course)
-        self._gathered: dict[tuple[TupleState, Move], _Gathered] = defaultdict(_Gathered)
 
     @property
     def beliefs(self) -> Beliefs:
@@ -106,12 +106,15 @@ class Adaptive:
             self._learn()
         moves, costs = course.moves, self._beliefs.costs
         taken: tuple[Move, int] | None
-        if len(moves) == 1:
+        if course.decided < course.due and course.probe is not None and not (course.asks or costs):
+            course.decided += offer.size
+            taken = course.probe, offer.size
+        elif len(moves) == 1:
             taken = moves[0], offer.size
         elif course.asks or (costs and any(move in costs for move in moves)):
             taken = self._needed(offer, course, rng)
         else:
-            taken = self._probe(offer.state, course, offer.size, rng), offer.size
+            taken = self._probe(offer, course), offer.size
         if taken is None or len(moves) == len(offer.moves):
             return taken
         return self._accelerators.beside(offer, *taken, self._hits(offer.state, taken[0]), rng) or taken
@@ -135,15 +138,24 @@ class Adaptive:
         if unread is not None:
             return unread, offer.size
         before = None if course.solved is None else course.solved[state]
-        least = 1 if before is None else 1 + int(THINKING_S / max(abs(before.value), PROBE_S))
+        least = 1
+        if before is not None:  # what costs less than a probe may be mistaken: as many tuples again, at most
+            most = max(THINKING_S / PROBE_S, course.decided * HASTE)
+            least += int(min(THINKING_S / max(abs(before.value), 1e-12), most))
         gone, known = course.gone, course.fates
         size = min(max(least, int(known * CAUTION), int((gone - known) * SPREAD)), offer.size)
-        self._lattice.offer(state, moves)
-        valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
-        for place, (_, move) in enumerate(valued.moves):
+        if before is None and self._alike(offer, moves):
+            first, valued = int(rng.random() * len(moves)), None
+            ranked = moves[first:] + moves[:first]
+            course.decided += size
+        else:
+            self._lattice.offer(state, moves)
+            valued = self._decide(state, size, lambda: self._priced(offer, moves, rng), least)
+            ranked = tuple(move for _, move in valued.moves)
+        for place, move in enumerate(ranked):
             load = offer.load(move)
             room = offer.size if load.room is None else load.room
-            if room <= 0 or (place and not self._fair(valued, place, load)):
+            if room <= 0 or (place and valued is not None and not self._fair(valued, place, load)):
                 continue
             # A request costs about the same however few keys it carries: the last one is filled, too.
             size = min(-(-size // load.batch) * load.batch, offer.size, room)
@@ -151,6 +163,18 @@ class Adaptive:
             self._begun[state] = self._begun.get(state, 0) + size
             return move, size
         return None
+
+    def _alike(self, offer: Offer, moves: tuple[Move, ...]) -> bool:
+        """Whether nothing tells some lookups apart: all that has been tried is behind these tuples, and they ask alike."""
+        state, beliefs, scarcity = offer.state, self._beliefs, self._scarcity
+        if any(after(state, tried) != state for tried in beliefs.anywhere):
+            return False
+        if any(move.lookup is None for move in moves) or offer.load(moves[0]).left is not None:
+            return False
+        limiters = {scarcity.limiter(move) for move in moves}
+        if len(limiters) > 1 and any(scarcity.limiter(tried) in limiters for tried in beliefs.costs):
+            return False
+        return len({scarcity.terms(move) for move in moves}) == 1
 
     def _unread(self, moves: tuple[Move, ...]) -> Move | None:
         """A probe of a scanned table of which nothing is known: it is free, and who has no partner there need not be asked for."""
@@ -220,20 +244,23 @@ class Adaptive:
         steps = max(1, (STEPS if scarcity.knows(state) else FIRST_STEPS) // len(below))
         return bills.solve(scarcity.learn(state, least, bills.cheapest, steps, self._begun))
 
-    def _probe(self, state: TupleState, course: _Course, size: int, rng: random.Random) -> Move:
-        """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then."""
-        decided = course.decided
-        if course.probe is None or decided >= course.due:
+    def _probe(self, offer: Offer, course: _Course) -> Move:
+        """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then.
+
+        No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does, and hope does the rest.
+        """
+        if len(self._unlearnt) > self._learnt:
             self._learn()
-            fan_outs = self._beliefs.fan_outs(state, course.moves, rng)
-            # Of those about as good the first, in every state: tuples that keep together travel in larger
-            # batches.
-            enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
-            course.probe = next(
-                move for move, fan_out in zip(course.moves, fan_outs, strict=True) if fan_out <= enough
-            )
-            course.due = decided + size + int(decided * HASTE)
-        course.decided = decided + size
+        hoped = self._beliefs.hoped
+        fan_outs = [hoped(offer.state, move) for move in course.moves]
+        # Of those about as good the first, in every state: tuples that keep together travel in larger
+        # batches.
+        enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
+        course.probe = next(
+            move for move, fan_out in zip(course.moves, fan_outs, strict=True) if fan_out <= enough
+        )
+        course.decided += offer.size
+        course.due = int(course.decided * (1 + HASTE))
         return course.probe
 
     def _decide(
@@ -258,49 +285,39 @@ class Adaptive:
     def observe(self, outcome: Outcome) -> None:
         """Learn, when it is next to be decided by what is known: many at a time take half as long as one by one."""
         self._unlearnt.append(outcome)
-        move = outcome.move
-        if move.lookup is not None or move.predicate is not None or outcome.cost:
+        if not self._grave and not self._free(outcome):
             self._grave = True
         if len(self._unlearnt) >= LATE:
             self._learn()
+
+    def _free(self, outcome: Outcome) -> bool:
+        """Whether a tuple cost next to nothing: it probed a SteM, or a predicate where nobody measures any."""
+        move = outcome.move
+        return (
+            move.lookup is None and not outcome.cost and (move.predicate is None or not self._beliefs.costs)
+        )
 
     def _learn(self) -> None:
         """Learn what was observed; start over where something has changed."""
         if not self._unlearnt:
             return
         unlearnt, self._unlearnt, self._grave = self._unlearnt, [], False
+        self._learnt += len(unlearnt)
+        courses, accelerators = self._courses, self._accelerators
         for outcome in unlearnt:
-            if (
-                outcome.move.lookup is not None and outcome.move in self._accelerators
-            ):  # what came of it is what the SteM held; its answers come as new rows
-                self._accelerators.observe(outcome)
-                outcome = replace(outcome, move=Move(outcome.move.alias), requests=0)  # noqa: PLW2901
-            free = outcome.move.lookup is None and outcome.move.predicate is None and not outcome.cost
-            many = free and outcome.taken >= MANY and outcome.informed
-            gathered = self._gather(outcome) if many else outcome
+            move, course = outcome.move, courses[outcome.state]
+            if move.lookup is not None and move in accelerators:
+                # What came of it is what the SteM held; its answers come as new rows.
+                accelerators.observe(outcome)
+                outcome = replace(outcome, move=Move(move.alias), requests=0)  # noqa: PLW2901
+            many = outcome.taken >= MANY and outcome.informed and self._free(outcome)
+            gathered = course.gather(outcome) if many else outcome
             if gathered is not None and self._beliefs.observe(gathered):
                 self._restarts += 1
-                for course in self._courses.values():
-                    course.decided = course.due = course.gone = 0
-                    course.fates = 0.0
-            if outcome.taken:
-                self._courses[outcome.state].fates += outcome.taken
-
-    def _gather(self, outcome: Outcome) -> Outcome | None:
-        """What is to be learnt now: big batches that probed a SteM at no cost are learnt several at a time."""
-        move = outcome.move
-        so_far = self._gathered[outcome.state, move]
-        so_far.count += 1
-        if so_far.count <= TOGETHER:  # the first ones
-            return outcome
-        so_far.taken += outcome.taken
-        so_far.produced += outcome.produced
-        so_far.requests += outcome.requests
-        if so_far.count < 2 * TOGETHER:
-            return None
-        together = Outcome(outcome.state, move, so_far.taken, so_far.produced, so_far.requests)
-        so_far.count, so_far.taken, so_far.produced, so_far.requests = TOGETHER, 0, 0, 0
-        return together
+                for other in courses.values():
+                    other.decided = other.due = other.gone = 0
+                    other.fates = 0.0
+            course.fates += outcome.taken
 
 
 class _Course(Struct):
@@ -317,6 +334,22 @@ class _Course(Struct):
     due: int = 0
     gone: int = 0
     fates: float = 0.0
+    gathered: dict[Move, _Gathered] = field(default_factory=dict)
+
+    def gather(self, outcome: Outcome) -> Outcome | None:
+        """What is to be learnt now: big batches that cost about nothing are learnt several at a time."""
+        so_far = self.gathered.get(outcome.move)
+        if so_far is None:
+            so_far = self.gathered[outcome.move] = _Gathered()
+        so_far.count += 1
+        so_far.taken += outcome.taken
+        so_far.produced += outcome.produced
+        if so_far.count < so_far.due:
+            return None
+        together = Outcome(outcome.state, outcome.move, so_far.taken, so_far.produced)
+        so_far.due += min(so_far.count, TOGETHER)
+        so_far.taken = so_far.produced = 0
+        return together
 
     def look_at(self, offered: Sequence[Move]) -> None:
         """Tuples are offered other moves than those before them, if there were any."""
@@ -326,9 +359,9 @@ class _Course(Struct):
 
 
 class _Gathered(Struct):
-    """Outcomes of a move in a state, and those that are to be learnt together."""
+    """Outcomes of a move, how many there will be when it is next learnt from, and what came of those not learnt yet."""
 
     count: int = 0
+    due: int = 1
     taken: int = 0
     produced: int = 0
-    requests: int = 0

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from fff.dataflow.plan.moves import Move, Outcome
 from fff.dataflow.plan.state import TupleState
@@ -23,8 +24,12 @@ PROBE_S = 2e-5
 REQUEST_S = 1e-3
 #: Observations that what did not change keeps when something else did: it may have, unseen.
 KEPT = 2.0
+#: Where nothing costs anything: tuples that those before the last ones count for, or as many as these.
+LATELY = 1000
 #: Posterior deviations that a draw varies by, and those by which it is better than the mean.
 TEMPER, OPTIMISM = 0.5, 0.5
+#: Those by which a guess without dice is better: with more of them tuples that cost the same go many ways.
+HOPE = 0.25
 #: Logarithm of how far a method's answers must take from what those of its limiter usually take to cost
 #: otherwise.
 APART = math.log(2.0)
@@ -79,6 +84,13 @@ class _Here(_Counts):
     everywhere: _Everywhere | None = None  # likewise
 
 
+def _follow(share: Share, taken: int, produced: int) -> None:
+    """Count, and forget what is long ago: SteMs fill. Nothing is at stake, so that a test for changes would be dear."""
+    if taken:
+        share.shrink(max(LATELY, taken))
+    share.add(taken, produced)
+
+
 def _sums(share: Share) -> Sums:
     return share.taken, share.produced
 
@@ -107,6 +119,7 @@ class Beliefs:
         self._here: dict[tuple[TupleState, Move], _Here] = defaultdict(_Here)
         self.anywhere: dict[Move, _Everywhere] = defaultdict(_Everywhere)
         self._trial: Trial | None = None
+        self._at_stake = past is not None  # whether anything is known to cost more than a probe
         if past:
             self._recall(past.discounted())
 
@@ -138,6 +151,13 @@ class Beliefs:
         everywhere = here.everywhere
         if everywhere is None:
             everywhere = here.everywhere = self.anywhere[move]
+        if not self._at_stake:
+            if not cost and move.lookup is None:
+                if outcome.informed:
+                    _follow(here.fan_out, taken, outcome.produced)
+                    _follow(everywhere.fan_out, taken, outcome.produced)
+                return False
+            self._at_stake = True
         changed = False
         if (taken and (cost > 0 or move.lookup is not None)) or outcome.requests:
             keys = max(1.0, taken / self.shared(*key)) if taken else 0.0  # an answer is to one key at least
@@ -224,15 +244,19 @@ class Beliefs:
 
     def expected(self, state: TupleState, move: Move) -> float:
         """The fan-out, without any luck."""
+        return self._fan_out(state, move)[0]
+
+    def hoped(self, state: TupleState, move: Move) -> float:
+        """The fan-out on the hopeful side, without dice: the less is known of it, the better it may be."""
+        mean, deviation = self._fan_out(state, move)
+        return max(0.0, mean - HOPE * deviation)
+
+    def _fan_out(self, state: TupleState, move: Move) -> tuple[float, float]:
         filters = move.predicate is not None
-        known = self.anywhere.get(move)
-        centre = (
-            (PASS if filters else MATCHES)
-            if known is None
-            else known.fan_out.mean(PASS if filters else MATCHES)
-        )
-        here = self.here(state, move)
-        return posterior(None if here is None else here.fan_out, centre, filters)[0]
+        guess = PASS if filters else MATCHES
+        known, here = self.anywhere.get(move), self._here.get((state, move))
+        centre = guess if known is None else known.fan_out.mean(guess)
+        return posterior(None if here is None else here.fan_out, centre, filters)
 
     def price(self, move: Move, unknown: float) -> float:
         """Seconds of one tuple's answer, without any luck; `unknown` where nobody measures."""
@@ -256,19 +280,6 @@ class Beliefs:
     def draw(self, rng: random.Random) -> Draw:
         """One belief out of those that the observations leave possible, on the hopeful side."""
         return Draw(self, rng)
-
-    def fan_outs(self, state: TupleState, moves: Sequence[Move], rng: random.Random) -> list[float]:
-        """Of each of some moves, under one draw: they cost alike."""
-        if self.costs:
-            draw = Draw(self, rng)
-            return [draw(state, move)[1] for move in moves]
-        fan_outs = []
-        for move in moves:
-            luck = _luck(rng)
-            own = self._here.get((state, move))
-            spread = posterior(None if own is None else own.fan_out, *self.everywhere(move))
-            fan_outs.append(max(0.0, spread[0] + luck * spread[1]))
-        return fan_outs
 
     def everywhere(self, move: Move) -> tuple[float, bool, float]:
         """Of a move in any state: what its fan-out is centred on, whether it filters, how its matches come in lumps."""
@@ -316,41 +327,64 @@ def _luck(rng: random.Random) -> float:
     return TEMPER * rng.gauss(0.0, 1.0) - OPTIMISM
 
 
+class _Drawn(NamedTuple):
+    """Of one move: what a tuple costs that has to wait, how lucky it is, what it does in any state."""
+
+    price: float
+    luck: float
+    everywhere: tuple[float, bool, float]
+    waited: float | None  # share of tuples, in any state; None where new keys count in its place
+    asked: float | None  # likewise; None where nothing is known of the move
+
+
 class Draw:
     """Cost and fan-out of any move in any state, under one draw: a move that is lucky is so in every state."""
 
     def __init__(self, beliefs: Beliefs, rng: random.Random) -> None:
         self._beliefs = beliefs
         self._rng = rng
-        self._drawn: dict[Move, tuple[float, float, tuple[float, bool, float]]] = {}
+        self._moves: dict[Move, _Drawn] = {}
         self._lucks: dict[Hashable, float] = {}  # of the cost of all moves of a limiter
 
     def keys(self, state: TupleState, move: Move) -> float:
         """New keys that a tuple asks for."""
-        anywhere = self._beliefs.anywhere.get(move)
-        if anywhere is None:
+        asked = self._drawn(move).asked
+        if asked is None:
             return _FRESH
         here = self._beliefs.here(state, move)
-        centre = anywhere.asked.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.asked, centre, False)[0])
+        return self._share(state, move, asked, None if here is None else here.asked)
 
     def __call__(self, state: TupleState, move: Move) -> tuple[float, float]:
         """Seconds that a tuple costs, and the tuples that come of it."""
-        drawn = self._drawn.get(move)
-        if drawn is None:
-            drawn = self._drawn[move] = self._move(move)
-        price, luck, everywhere = drawn
+        drawn = self._drawn(move)
+        price, luck = drawn.price, drawn.luck
         here = self._beliefs.here(state, move)
-        own = None if here is None else here.fan_out
-        mean, deviation = posterior(own, *everywhere)
+        mean, deviation = posterior(None if here is None else here.fan_out, *drawn.everywhere)
         fan_out = max(0.0, mean + luck * deviation)
-        if move.lookup is not None:
-            price *= self._fresh(state, move, here)
-        return price, fan_out
+        if move.lookup is None:
+            return price, fan_out
+        if drawn.waited is None:
+            return price * self.keys(state, move), fan_out
+        return price * self._share(state, move, drawn.waited, None if here is None else here.waited), fan_out
 
-    def _move(self, move: Move) -> tuple[float, float, tuple[float, bool, float]]:
-        price = self._price(move)
-        return price, _luck(self._rng), self._beliefs.everywhere(move)
+    def _share(self, state: TupleState, move: Move, everywhere: float, here: Share | None) -> float:
+        """Of the tuples of a state, those that cost what a lookup costs."""
+        centre = everywhere / self._beliefs.shared(state, move)
+        return min(1.0, centre if here is None else posterior(here, centre, False)[0])
+
+    def _drawn(self, move: Move) -> _Drawn:
+        drawn = self._moves.get(move)
+        if drawn is None:
+            beliefs, known = self._beliefs, self._beliefs.anywhere.get(move)
+            by_keys = known is None or beliefs.by_request or not beliefs.measured(move)
+            drawn = self._moves[move] = _Drawn(
+                self._price(move),
+                _luck(self._rng),
+                beliefs.everywhere(move),
+                None if known is None or by_keys else known.waited.mean(_FRESH),
+                None if known is None else known.asked.mean(_FRESH),
+            )
+        return drawn
 
     def _price(self, move: Move) -> float:
         beliefs = self._beliefs
@@ -363,13 +397,3 @@ class Draw:
         if whose not in self._lucks:
             self._lucks[whose] = _luck(self._rng)
         return math.exp(level + self._lucks[whose] * deviation)
-
-    def _fresh(self, state: TupleState, move: Move, here: _Counts | None) -> float:
-        """The share of tuples that cost what a lookup costs."""
-        anywhere = self._beliefs.anywhere.get(move)
-        if anywhere is None:
-            return _FRESH
-        if self._beliefs.by_request or not self._beliefs.measured(move):
-            return self.keys(state, move)
-        centre = anywhere.waited.mean(_FRESH) / self._beliefs.shared(state, move)
-        return min(1.0, centre if here is None else posterior(here.waited, centre, False)[0])

@@ -89,6 +89,11 @@ class Scarcity:
             return None
         return self._plan.tables[self._plan.aliases[move.alias].table].lookups[move.lookup]
 
+    def terms(self, move: Move) -> Hashable:
+        """What the plan says of the requests of a lookup: the keys that each carries, how many at once, their price."""
+        plan = self.lookup(move)
+        return move if plan is None else (plan.batch_size, plan.ceiling or plan.window, plan.price)
+
     def limiter(self, move: Move) -> Hashable:
         """What holds a lookup back, by a name of its own."""
         known = self._limiters.get(move)
