@@ -493,6 +493,17 @@ def test_lookups_of_which_nothing_is_known_are_taken_by_chance(
     assert (not drawn) == alike
 
 
+@pytest.mark.parametrize("scarce", [TO_1, TO_2])
+def test_a_lookup_whose_quota_runs_out_is_not_taken_by_chance(
+    monkeypatch: pytest.MonkeyPatch, scarce: Move
+) -> None:
+    policy = Adaptive(LOOKUPS)
+    drawn = draws(policy, monkeypatch)
+    loads = {move: Load(0, 8, left=5.0 if move == scarce else None, each_s=60.0) for move in (TO_1, TO_2)}
+    policy.take(Offer(NEW, (TO_1, TO_2), 1, loads.__getitem__), random.Random(1))
+    assert drawn
+
+
 @pytest.mark.parametrize(("seconds", "least", "most"), [(1e-9, 3, 10), (1.0, 64, 64)])
 def test_what_costs_less_than_a_probe_is_decided_on_for_as_many_tuples_again(
     monkeypatch: pytest.MonkeyPatch, seconds: float, least: int, most: int

@@ -169,7 +169,7 @@ class Adaptive:
         state, beliefs, scarcity = offer.state, self._beliefs, self._scarcity
         if any(after(state, tried) != state for tried in beliefs.anywhere):
             return False
-        if any(move.lookup is None for move in moves) or offer.load(moves[0]).left is not None:
+        if any(move.lookup is None or offer.load(move).left is not None for move in moves):
             return False
         limiters = {scarcity.limiter(move) for move in moves}
         if len(limiters) > 1 and any(scarcity.limiter(tried) in limiters for tried in beliefs.costs):
