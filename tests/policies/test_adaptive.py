@@ -457,9 +457,24 @@ def test_where_only_stems_are_probed_the_last_tuples_count_most() -> None:
     assert taken(100_000) == Move(1)
     for _ in range(64):
         policy.observe(Outcome(NEW, Move(1), 1000, 1000))
+    assert taken(1000) == Move(1), "for as many tuples as it had been decided for"
     assert taken(200_000) == Move(2), "over all tuples the first would be about as good"
     assert policy.beliefs.expected(NEW, Move(1)) > 0.9
     assert rng.getstate() == random.Random(1).getstate()
+
+
+def test_the_second_batch_goes_by_what_the_first_has_met() -> None:
+    """A few outcomes before any, of rows that met nothing as nothing was there, keep nobody from learning."""
+    plan = block(
+        [table("a b", scans=1), table("k", scans=1), table("k", scans=1)], ["0.0 = 1.0", "0.1 = 2.0"]
+    )
+    policy, rng = Adaptive(plan), random.Random(1)
+    for _ in range(8):
+        policy.observe(Outcome(TupleState(0b10), Move(0), 1000, 0, informed=False))
+    offer = Offer(NEW, (Move(1), Move(2)), 4096, lambda _: Load())
+    assert policy.take(offer, rng) == (Move(1), 4096)
+    policy.observe(Outcome(NEW, Move(1), 4096, 50 * 4096))
+    assert policy.take(offer, rng) == (Move(2), 4096)
 
 
 def draws(policy: Adaptive, monkeypatch: pytest.MonkeyPatch) -> list[Draw]:

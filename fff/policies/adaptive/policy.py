@@ -69,7 +69,6 @@ class Adaptive:
         )
         self._restarts = 0
         self._unlearnt: list[Outcome] = []
-        self._learnt = 0  # outcomes, so far
         self._grave = False  # whether one of these may be a reason to start over
         self._begun: dict[TupleState, int] = {}  # tuples that were let go
         self._lattice = Lattice(plan)
@@ -249,8 +248,7 @@ class Adaptive:
 
         No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does, and hope does the rest.
         """
-        if len(self._unlearnt) > self._learnt:
-            self._learn()
+        self._learn()
         hoped = self._beliefs.hoped
         fan_outs = [hoped(offer.state, move) for move in course.moves]
         # Of those about as good the first, in every state: tuples that keep together travel in larger
@@ -259,8 +257,8 @@ class Adaptive:
         course.probe = next(
             move for move, fan_out in zip(course.moves, fan_outs, strict=True) if fan_out <= enough
         )
+        course.due = course.decided + offer.size + int(course.decided * HASTE)
         course.decided += offer.size
-        course.due = int(course.decided * (1 + HASTE))
         return course.probe
 
     def _decide(
@@ -302,7 +300,6 @@ class Adaptive:
         if not self._unlearnt:
             return
         unlearnt, self._unlearnt, self._grave = self._unlearnt, [], False
-        self._learnt += len(unlearnt)
         courses, accelerators = self._courses, self._accelerators
         for outcome in unlearnt:
             move, course = outcome.move, courses[outcome.state]
