@@ -58,12 +58,15 @@ class ArrowColumn:
         group: list[pa.Array] = []
         times = _GROWN if _Growing.suits(self.type) else 1
         rows, size = (0, 0) if self._growing is None else (len(self._chunks[-1]), self._sizes[-1])
+        apart = False  # whether the last one stays as it is
         for chunk, its in came:
             rows, size = rows + len(chunk), size + its
-            if rows > times * _CHUNK_ROWS or size > times * _CHUNK_BYTES:
+            large = _is_large(len(chunk), its)
+            if large or apart or rows > times * _CHUNK_ROWS or size > times * _CHUNK_BYTES:
                 self._put(group)
                 self._growing, group, rows, size = None, [], len(chunk), its
             group.append(chunk)
+            apart = large
         self._put(group)
 
     def _put(self, group: list[pa.Array]) -> None:
@@ -72,8 +75,7 @@ class ArrowColumn:
             return
         values = group[0] if len(group) == 1 else pa.concat_arrays(group)
         grows = _Growing.suits(self.type)
-        large = 2 * len(values) > _CHUNK_ROWS or 2 * values.nbytes > _CHUNK_BYTES
-        if grows and not large:
+        if grows and not _is_large(len(values), values.nbytes):
             if self._growing is None:
                 self._growing = _Growing(self.type)
             else:
@@ -272,6 +274,11 @@ class _Bits:
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _is_large(rows: int, size: int) -> bool:
+    """Whether a chunk is not copied to be put together with others: beside it hardly anything would find room."""
+    return 2 * rows > _CHUNK_ROWS or 2 * size > _CHUNK_BYTES
 
 
 def spill_columns(columns: Sequence[ArrowColumn], spill: Spill) -> None:

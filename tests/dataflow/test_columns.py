@@ -160,6 +160,16 @@ def test_what_is_large_itself_is_not_copied_to_grow(monkeypatch: pytest.MonkeyPa
     assert column._chunks[1].buffers()[1].address == large.buffers()[1].address
 
 
+def test_nor_with_what_came_before_and_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    column = column_of(*([size] * size for size in (100, 600, 100, 100, 700, 800)))
+    monkeypatch.setattr(columns, "_CHUNK_ROWS", 1000)
+    came = list(column._chunks)
+    assert column.take(np.array([99, 2399])).to_pylist() == [100, 800]
+    assert list(map(len, column._chunks)) == [100, 600, 200, 700, 800]
+    for at, first in ((1, 1), (3, 4), (4, 5)):
+        assert column._chunks[at] is came[first]
+
+
 def test_small_chunks_before_a_large_one_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "_CHUNK_ROWS", 1000)
     column = column_of(*([1] * size for size in ([1] * 30 + [900]) * 20))
