@@ -53,6 +53,21 @@ def test_parts_grow_with_what_has_been_routed(monkeypatch: pytest.MonkeyPatch) -
     assert sizes == [4, 4, 4, 4, 4, 5, 6, 7, 9, 10, 10, 3]
 
 
+def test_what_is_handed_out_and_does_not_go_makes_no_part_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ROUTED_AT_FIRST", 4), ("ROUTED_SHARE", 0.25), ("ROUTED_MOST", 10)):
+        monkeypatch.setattr(queue, name, value)
+    waiting = WaitingTuples(None)
+    waiting.push(batch(NEAR, *range(70)))
+    for number in range(40):
+        some, urgent = waiting.pop()
+        assert len(some) == 4
+        if number % 2:
+            waiting.hold(some, urgent=urgent)
+            waiting.resume()
+        else:
+            waiting.push(some, urgent=urgent, back=True)
+
+
 def test_urgent_batches_first_whatever_their_state() -> None:
     waiting = WaitingTuples(2)
     waiting.push(batch(FAR, 1))

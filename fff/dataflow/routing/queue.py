@@ -24,7 +24,7 @@ class WaitingTuples:
     def __init__(self, route_size: int | None, pick: Pick | None = None) -> None:
         self._route_size = ROUTED_AT_FIRST if route_size is None else route_size
         self._grows = route_size is None
-        self._routed = 0
+        self._routed = 0  # tuples that were handed out and have gone
         self._pick = pick
         self._waiting: _ByState = {}
         self._urgent: _ByState = {}  # what the user wants first (R8)
@@ -39,6 +39,7 @@ class WaitingTuples:
         line = (self._urgent if urgent else self._waiting).setdefault(batch.state, deque())
         (line.appendleft if back else line.append)(batch)
         self.tuples += len(batch)
+        self._routed -= len(batch) * back
 
     def pop(self) -> tuple[TupleBatch, bool]:
         """The next batch to route, and whether it is an urgent one."""
@@ -48,12 +49,12 @@ class WaitingTuples:
             urgent = bool(self._urgent)
             batch = self._furthest(self._urgent if urgent else self._waiting)
         self.tuples -= len(batch)
+        if self._grows:
+            self._route_size = max(self._route_size, min(int(ROUTED_SHARE * self._routed), ROUTED_MOST))
+        self._routed += len(batch)
         if len(batch) > self._route_size:
             batch, rest = batch.split(self._route_size)
             self.push(rest, urgent=urgent, back=True)
-        if self._grows:
-            self._routed += len(batch)
-            self._route_size = max(self._route_size, min(int(ROUTED_SHARE * self._routed), ROUTED_MOST))
         return batch, urgent
 
     def hold(self, batch: TupleBatch, *, urgent: bool = False) -> None:
