@@ -17,9 +17,12 @@ SPILL_GARBAGE_SHARE = 1 / 32
 FORGOTTEN_ROWS = 8_192
 
 #: Tuples that are routed together at most: at first, then this share of those that have been routed, and in the end.
-ROUTED_AT_FIRST = 8_192
+ROUTED_AT_FIRST = 4_096
 ROUTED_SHARE = 1 / 16
 ROUTED_MOST = 16_384
+
+#: Bytes of results, as rows are on average, that are put into one batch.
+GATHERED_BYTES = 64 << 20
 
 #: Pairs one probe may produce; a batch that would exceed it is probed in parts.
 PROBE_PAIRS = 1 << 20

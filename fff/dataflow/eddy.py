@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -237,6 +237,15 @@ class Eddy:
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
         """The block's output columns of result tuples, in the plan's order."""
         return self.block.gather(batch)
+
+    def gathered(self, batch: TupleBatch) -> Iterator[pa.RecordBatch]:
+        """The same in batches that are not too large."""
+        return self.block.gathered(batch)
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a result, as the rows that are here are on average."""
+        return self.block.row_bytes
 
     def row_ids(self, batch: TupleBatch) -> list[Int64]:
         """Row numbers by alias, the identity of result tuples."""

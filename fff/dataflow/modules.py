@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,7 @@ from fff.dataflow.store.assign_domains import wire
 from fff.dataflow.store.identity import Identity
 from fff.dataflow.store.sorted_runs import Within
 from fff.dataflow.store.stem import MAX_ALIASES, SteM
+from fff.limits import GATHERED_BYTES
 from fff.structs import replace
 
 
@@ -193,6 +194,27 @@ class Block:
             if here > 1:
                 assert (np.diff(stem.sequence.view) > 0).all(), "sequence numbers ascend"
             assert all(len(stem.index(column)) <= here for column in stem.numbers)
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a result, as the stored rows are on average."""
+        columns = [self.stem(column.alias).columns[column.index] for column in self.plan.output]
+        return sum(column.nbytes / max(1, column.length) for column in columns)
+
+    def gathered(self, batch: TupleBatch) -> Iterator[pa.RecordBatch]:
+        """The same in batches that are not too large: tuples of narrow rows may have met wide ones."""
+        most = max(1, int(GATHERED_BYTES / max(1.0, self.row_bytes)))
+        while len(batch):
+            part, rest = batch.split(min(most, len(batch)))
+            try:
+                gathered = self.gather(part)
+            except pa.ArrowInvalid:  # more text than an array holds: those that are wide were met most often
+                if len(part) == 1:
+                    raise
+                most = len(part) // 2
+            else:
+                yield gathered
+                batch = rest
 
     def gather(self, batch: TupleBatch) -> pa.RecordBatch:
         """The block's output columns of result tuples, in the plan's order."""

@@ -245,7 +245,8 @@ class BlockDriver:
             return
         clock = asyncio.get_running_loop().time
         quiet, until = 0, clock() + PAGES_SLICE_S
-        worth = min(max(BATCH_ROWS, self._brought // _BATCH_PART), BATCH_MOST_ROWS)
+        most = BATCH_MOST_ROWS * min(1.0, _ROW_BYTES / max(1.0, self.eddy.row_bytes))
+        worth = max(BATCH_ROWS, min(self._brought // _BATCH_PART, most))
         while 0 < self._paged < worth and quiet < _QUIET_TURNS and self._fatal is None and clock() < until:
             known, news = self._paged, len(self._events)
             await asyncio.sleep(0)
@@ -287,7 +288,8 @@ class BlockDriver:
     def _flush(self) -> None:
         if self._results:
             results, self._results = merge(self._results), []
-            self._deliver(self.eddy.gather(results))
+            for batch in self.eddy.gathered(results):
+                self._deliver(batch)
 
     def _perform(self, instruction: Instruction) -> None:
         match instruction:
