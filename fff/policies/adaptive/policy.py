@@ -45,7 +45,8 @@ STEPS = 64
 HASTE = 1.0
 #: Fan-outs that differ by less are about the same there.
 ABOUT = 0.2
-#: Outcomes of such moves, of at least so many tuples each, are learnt together: as many again, and so many at most.
+#: Outcomes of such moves, of at least so many tuples each, are learnt together: as many again, so many at
+#: most.
 TOGETHER, MANY = 8, 32
 #: Outcomes that wait to be learnt at most.
 LATE = 64
@@ -246,7 +247,8 @@ class Adaptive:
     def _probe(self, offer: Offer, course: _Course) -> Move:
         """Where every move costs about nothing, thinking must not cost more: the least fan-out, reconsidered now and then.
 
-        No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does, and hope does the rest.
+        No dice are thrown: tuples that pass meet all the moves anyway, which teaches what each of them does,
+        and hope does the rest.
         """
         self._learn()
         hoped = self._beliefs.hoped
