@@ -43,7 +43,7 @@ SMALL_PAGE = 2_000
 #: The same where rows of scans are joined, and nothing else is asked for: pages that go on coming are waited for,
 #: for so many rows at first, later for up to so many.
 BATCH_ROWS = 8_000
-BATCH_MOST_ROWS = 32_000
+BATCH_MOST_ROWS = 20_000
 
 #: Seconds without a page after which a scan counts as stalled and its competitors are started, while it has shown too few
 #: pages to tell; afterwards several times the longest wait for one, within these bounds.

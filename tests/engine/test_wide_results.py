@@ -82,7 +82,7 @@ def taken_in(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 async def test_narrow_rows_that_meet_wide_ones_are_not_waited_for_longer(taken_in: list[int]) -> None:
     await batches_of(*[1] * WIDE)
-    assert max(taken_in) == BATCH_MOST_ROWS
+    assert BATCH_MOST_ROWS <= max(taken_in) < BATCH_MOST_ROWS + 2 * PAGE
     taken_in.clear()
     await batches_of(*[2_000] * WIDE)
     assert max(taken_in) == BATCH_ROWS
