@@ -477,6 +477,18 @@ def test_the_second_batch_goes_by_what_the_first_has_met() -> None:
     assert policy.take(offer, rng) == (Move(2), 4096)
 
 
+def test_of_probes_about_as_good_one_of_which_nothing_is_known_comes_first() -> None:
+    """Nothing may be there yet: tuples that meet nothing are through, and wait for nobody."""
+    tables = [table("a b", scans=1), table("k", scans=1), table("k", scans=1)]
+    policy, rng = Adaptive(block(tables, ["0.0 = 1.0", "0.1 = 2.0"])), random.Random(1)
+    offer = Offer(NEW, (Move(1), Move(2)), 100, lambda _: Load())
+    policy.observe(Outcome(NEW, Move(1), 100, 100))
+    policy.observe(Outcome(NEW, Move(2), 100, 0, informed=False))
+    assert policy.take(offer, rng) == (Move(2), 100)
+    policy.observe(Outcome(NEW, Move(2), 100, 100))
+    assert policy.take(offer, rng) == (Move(1), 100), "now both are known"
+
+
 def draws(policy: Adaptive, monkeypatch: pytest.MonkeyPatch) -> list[Draw]:
     """One for each time that it solves anew."""
     drawn: list[Draw] = []
