@@ -253,8 +253,8 @@ class Adaptive:
         self._learn()
         hoped = self._beliefs.hoped
         fan_outs = [hoped(offer.state, move) for move in course.moves]
-        # Of those about as good one of which nothing is known, as nothing may be there yet; else the first, in
-        # every state: tuples that keep together travel in larger batches.
+        # Of those about as good one of which nothing is known, as nothing may be there yet; else the first,
+        # in every state: tuples that keep together travel in larger batches.
         enough = min(fan_outs) * (1 + ABOUT) + ABOUT / 10
         good = [move for move, fan_out in zip(course.moves, fan_outs, strict=True) if fan_out <= enough]
         course.probe = next((move for move in good if not self._beliefs.met(move)), good[0])
