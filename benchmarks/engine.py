@@ -87,10 +87,9 @@ def make_room(data: Sequence[pa.RecordBatch]) -> None:
     """Have the memory here that joining takes, by anybody: a host gives a virtual machine what it has not used lately bit by
     bit, in several times what it takes to join.
     """
-    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
-    np.empty(min(_ROOM * sum(batch.nbytes for batch in data), most), np.uint8)[
-        :: os.sysconf("SC_PAGE_SIZE")
-    ] = 1
+    page = os.sysconf("SC_PAGE_SIZE")
+    size = min(_ROOM * sum(batch.nbytes for batch in data), os.sysconf("SC_PHYS_PAGES") * page // 4)
+    np.empty(size, np.uint8)[::page] = 1
 
 
 def join(

@@ -485,10 +485,9 @@ class BlockDriver:
 def _weight(rows: pa.RecordBatch) -> int:
     """How many rows of usual width a page counts for."""
     usual = max(len(rows), _PAGE_LEAST)
-    # Of a part of larger arrays these are the bytes of all; its own take longer to count.
-    return (
-        usual if rows.get_total_buffer_size() <= usual * _ROW_BYTES else max(usual, rows.nbytes // _ROW_BYTES)
-    )
+    if rows.get_total_buffer_size() <= usual * _ROW_BYTES:  # of a part of larger arrays the bytes of all
+        return usual
+    return max(usual, int(rows.nbytes) // _ROW_BYTES)  # its own, which take longer to count
 
 
 def _closing(pages: AsyncIterator[Page]) -> aclosing[AsyncGenerator[Page]]:

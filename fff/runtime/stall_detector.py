@@ -26,9 +26,8 @@ class StallAlarm:
         self._recent: deque[float] = deque(maxlen=_RECENT)  # seconds that pages have been waited for
         self._patience = STALL_S
         self._began: float | None = None  # the wait that is under way and of which nothing has been told
-        self._timer: asyncio.TimerHandle | None = (
-            None  # Invariant: due no later than a wait under way is too long
-        )
+        # Invariant: due no later than a wait under way is too long.
+        self._timer: asyncio.TimerHandle | None = None
 
     def waits(self) -> float:
         """The reader begins to wait for a page; returns the time."""

@@ -42,30 +42,32 @@ def test_small_arrivals_leave_together_large_ones_in_parts() -> None:
     assert [len(waiting.pop()[0]) for _ in range(3)] == [3, 3, 1]
 
 
-def test_parts_grow_with_what_has_been_routed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def growing(monkeypatch: pytest.MonkeyPatch) -> WaitingTuples:
+    """70 tuples, which leave by four at first."""
     for name, value in (("ROUTED_AT_FIRST", 4), ("ROUTED_SHARE", 0.25), ("ROUTED_MOST", 10)):
         monkeypatch.setattr(queue, name, value)
     waiting = WaitingTuples(None)
     waiting.push(batch(NEAR, *range(70)))
+    return waiting
+
+
+def test_parts_grow_with_what_has_been_routed(growing: WaitingTuples) -> None:
     sizes = []
-    while waiting:
-        sizes.append(len(waiting.pop()[0]))
+    while growing:
+        sizes.append(len(growing.pop()[0]))
     assert sizes == [4, 4, 4, 4, 4, 5, 6, 7, 9, 10, 10, 3]
 
 
-def test_what_is_handed_out_and_does_not_go_makes_no_part_larger(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("ROUTED_AT_FIRST", 4), ("ROUTED_SHARE", 0.25), ("ROUTED_MOST", 10)):
-        monkeypatch.setattr(queue, name, value)
-    waiting = WaitingTuples(None)
-    waiting.push(batch(NEAR, *range(70)))
+def test_what_is_handed_out_and_does_not_go_makes_no_part_larger(growing: WaitingTuples) -> None:
     for number in range(40):
-        some, urgent = waiting.pop()
+        some, urgent = growing.pop()
         assert len(some) == 4
         if number % 2:
-            waiting.hold(some, urgent=urgent)
-            waiting.resume()
+            growing.hold(some, urgent=urgent)
+            growing.resume()
         else:
-            waiting.push(some, urgent=urgent, back=True)
+            growing.push(some, urgent=urgent, back=True)
 
 
 def test_urgent_batches_first_whatever_their_state() -> None:

@@ -47,7 +47,9 @@ def test_kinds_are_drawn_apart() -> None:
 
 def test_rows_with_one_match_are_not_taken_for_several() -> None:
     """Where next to everything passes all orders cost alike, and the few rows that went another way tell the same."""
-    found = [audited("one shared host", ROWS, 1_008, seed) for seed in range(8, 12)]
-    assert max(one.true for one in found) < 0.01
-    assert abs(statistics.mean(one.regret - one.true for one in found)) < 0.0025
-    assert max(one.high for one in found) < 0.025
+    found = audited("one shared host", ROWS, 1_008, 32)
+    assert found.true == pytest.approx(0.0, abs=1e-3)
+    assert found.regret < 0.006
+    assert found.high < 0.016
+    several = [audited("one shared host", ROWS, 1_008, seed) for seed in range(8, 12)]
+    assert abs(statistics.mean(one.regret - one.true for one in several)) < 0.0025

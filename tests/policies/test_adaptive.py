@@ -24,6 +24,7 @@ from tests.dataflow.blocks import Play, block, table
 from tests.policies.driving import NEW, A, B, drive
 
 LOOKUPS = block([table("a b k", scans=1), table("k v", (0,)), table("k v", (0,))], ["0.0 = 1.0", "0.1 = 2.0"])
+PROBES = block([table("a b", scans=1), table("k", scans=1), table("k", scans=1)], ["0.0 = 1.0", "0.1 = 2.0"])
 TO_1, TO_2 = Move(1, 0), Move(2, 0)
 
 
@@ -440,10 +441,7 @@ def test_free_probes_of_big_batches_are_learnt_several_at_a_time_and_none_is_los
 
 def test_where_only_stems_are_probed_the_last_tuples_count_most() -> None:
     """They fill. And no dice are thrown: one knowledge, one decision."""
-    plan = block(
-        [table("a b", scans=1), table("k", scans=1), table("k", scans=1)], ["0.0 = 1.0", "0.1 = 2.0"]
-    )
-    policy, moves, rng = Adaptive(plan), (Move(1), Move(2)), random.Random(1)
+    policy, moves, rng = Adaptive(PROBES), (Move(1), Move(2)), random.Random(1)
 
     def taken(tuples: int) -> Move:
         move, size = policy.take(Offer(NEW, moves, tuples, lambda _: Load()), rng) or (Move(), 0)
@@ -465,10 +463,7 @@ def test_where_only_stems_are_probed_the_last_tuples_count_most() -> None:
 
 def test_the_second_batch_goes_by_what_the_first_has_met() -> None:
     """A few outcomes before any, of rows that met nothing as nothing was there, keep nobody from learning."""
-    plan = block(
-        [table("a b", scans=1), table("k", scans=1), table("k", scans=1)], ["0.0 = 1.0", "0.1 = 2.0"]
-    )
-    policy, rng = Adaptive(plan), random.Random(1)
+    policy, rng = Adaptive(PROBES), random.Random(1)
     for _ in range(8):
         policy.observe(Outcome(TupleState(0b10), Move(0), 1000, 0, informed=False))
     offer = Offer(NEW, (Move(1), Move(2)), 4096, lambda _: Load())
@@ -479,8 +474,7 @@ def test_the_second_batch_goes_by_what_the_first_has_met() -> None:
 
 def test_of_probes_about_as_good_one_of_which_nothing_is_known_comes_first() -> None:
     """Nothing may be there yet: tuples that meet nothing are through, and wait for nobody."""
-    tables = [table("a b", scans=1), table("k", scans=1), table("k", scans=1)]
-    policy, rng = Adaptive(block(tables, ["0.0 = 1.0", "0.1 = 2.0"])), random.Random(1)
+    policy, rng = Adaptive(PROBES), random.Random(1)
     offer = Offer(NEW, (Move(1), Move(2)), 100, lambda _: Load())
     policy.observe(Outcome(NEW, Move(1), 100, 100))
     policy.observe(Outcome(NEW, Move(2), 100, 0, informed=False))
