@@ -85,7 +85,9 @@ async def test_a_row_comes_once_where_the_source_looks_at_one_of_two_keys(serve:
         users = request.query.get("k", "a,b,c").split(",")
         return web.json_response([{"s": s, "k": k, "v": 1} for s, k in rows if k in users])
 
-    found = await joined(await serve(handler), read, "SELECT z.s, z.k FROM x JOIN z ON x.k = z.k AND x.s = z.s")
+    found = await joined(
+        await serve(handler), read, "SELECT z.s, z.k FROM x JOIN z ON x.k = z.k AND x.s = z.s"
+    )
     assert found == rows
 
 
@@ -94,4 +96,6 @@ async def joined(served: Served, read: Read, sql: str) -> list[tuple[object, ...
     reader = read(SPEC.format(url=served.url))
     async with Federation(reader.catalog, reader.client) as federation:
         execution = federation.execute(federation.prepare(sql))
-        return sorted([tuple(row.values()) async for batch in execution.batches() for row in batch.to_pylist()])
+        return sorted(
+            [tuple(row.values()) async for batch in execution.batches() for row in batch.to_pylist()]
+        )
