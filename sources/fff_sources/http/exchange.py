@@ -157,6 +157,7 @@ class Exchange:
             filling=partial(planned.redirects[method].filling, apart=bool(access.variant)),
             fill=fill or None,
             variant=access.variant,
+            choosing=_choosing(table, access),
             exhaustive=access.exhaustive,
             is_scan=not keys,
             declared=planned.declared and access.words is None,
@@ -394,6 +395,13 @@ def form_of(endpoint: spec.Endpoint) -> BodyFormat:
         entries=endpoint.layout == "entries",
         explode=() if endpoint.explode is None else parse_path(endpoint.explode).names or (),
     )
+
+
+def _choosing(table: Table, access: HttpAccess) -> frozenset[str]:
+    """The parameters that say which rows are meant: keys, the variant, and what conditions may send."""
+    named = {name for name, text in access.endpoint.params.items() if templates.names(text)}
+    conditions = {param for key in table.key_columns for _, param in key.sendable if param is not None}
+    return frozenset(named | {*access.params.values()} | conditions)
 
 
 def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) -> Members | None:
