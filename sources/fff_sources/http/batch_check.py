@@ -15,7 +15,7 @@ method and no more:
 
 A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
 request with a key that has no rows has brought rows of another; where a key with rows is known, one more
-request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
+request beside it finds that out, of the first such answer, the second, the fourth and so on. Until then the keys are asked for one by one, and by halves from when one of them has
 rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
 batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
 
@@ -109,6 +109,7 @@ class BatchTrust:
         self._strays = False  # rows of other keys came, the last time that some were asked for again
         self._known: Key | None = None  # has rows
         self._speaks_for_all: bool | None = None  # a status in place of rows
+        self._statuses = 0  # answers to batches, while one can be told from the other
         self._alone = 0  # keys that a status answered with others, and that have no rows alone either
         # Batches that a status answered, nobody having found out whether it speaks for all.
         self._believed = 0
@@ -175,13 +176,24 @@ class BatchTrust:
                 yield page
 
     async def _judge_status(self, asked: Keys, ask: Ask) -> None:
-        """Whether a status speaks for all keys, where one of them can be asked for beside one that has rows."""
-        if self._speaks_for_all is not None:
+        """Whether a status speaks for all keys, where they can be asked for beside one that has rows.
+
+        It may in one answer and not in another: a source that leaves out keys it does not know may refuse those
+        that are none. So of its answers the first, second, fourth and so on are looked at.
+        """
+        if self._speaks_for_all is False:
             return
         known, other = self._known, asked[0]
-        if known is not None and known not in asked and known[: self._shared] == other[: self._shared]:
-            counts = await self._row_counts([known, other], ask)
-            if other in counts:
+        if known in asked:
+            self._speaks_for_one(asked)  # it has rows
+        elif known is not None and known[: self._shared] == other[: self._shared]:
+            self._statuses += 1
+            if self._statuses.bit_count() > 1:
+                self._believed += 1
+                return
+            others = asked[1:] or asked  # no more keys than were asked for
+            counts = await self._row_counts([known, *others], ask)
+            if counts.keys() & {*others}:
                 self._speaks_for_one(asked)
             elif known not in counts and known in await self._row_counts([known], ask):
                 self._speaks_for_one(asked)  # its rows are lost beside a key without any
