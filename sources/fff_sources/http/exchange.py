@@ -196,7 +196,8 @@ class Exchange:
                 found=planned.found,
             )
             every = [path.steps[0].name for path in planned.paths.values() if path.steps]
-            reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder, every)
+            form = replace(form_of(access.endpoint), elements=_elements(planned, access.endpoint))
+            reader = planned.readers[key] = BodyDecoder(form, decoder, every)
         return reader
 
     async def ask(
@@ -395,6 +396,18 @@ def form_of(endpoint: spec.Endpoint) -> BodyFormat:
         entries=endpoint.layout == "entries",
         explode=() if endpoint.explode is None else parse_path(endpoint.explode).names or (),
     )
+
+
+def _elements(planned: PlannedTable, endpoint: spec.Endpoint) -> frozenset[str]:
+    """The members at which columns of exploded elements start; none where an element may be no object."""
+    place = () if endpoint.explode is None else parse_path(endpoint.explode).steps
+    if not place or endpoint.format == "xml":
+        return frozenset()
+    tops = {
+        path.steps[len(place) :][:1] for path in planned.paths.values() if path.steps[: len(place)] == place
+    }
+    names = [top[0].name for top in tops if top and top[0].kind == "name" and not top[0].lone]
+    return frozenset(names) if len(names) == len(tops) else frozenset()
 
 
 def _choosing(table: Table, access: HttpAccess) -> frozenset[str]:
