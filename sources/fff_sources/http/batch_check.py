@@ -15,9 +15,10 @@ method and no more:
 
 A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
 request with a key that has no rows has brought rows of another; where a key with rows is known, one more
-request beside it finds that out, of the first such answer, the second, the fourth and so on. Until then the keys are asked for one by one, and by halves from when one of them has
-rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
-batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
+request beside it finds that out, of the first, second, fourth such answer and so on. Until then the keys
+are asked for one by one, and by halves from when one of them has rows. Where a hundred that were asked for
+alone had none, the status is believed, and one key of the first batch since then, the second, the fourth and
+so on is asked for alone: one that has rows refuses the method.
 
 Keys are data, and nobody can say beforehand how long they are: what the server finds too long is asked for by
 halves, and so are later batches that are as long.
@@ -178,8 +179,8 @@ class BatchTrust:
     async def _judge_status(self, asked: Keys, ask: Ask) -> None:
         """Whether a status speaks for all keys, where they can be asked for beside one that has rows.
 
-        It may in one answer and not in another: a source that leaves out keys it does not know may refuse those
-        that are none. So of its answers the first, second, fourth and so on are looked at.
+        It may in one answer and not in another: a source that leaves out keys it does not know may refuse
+        those that are none. So of such answers the first, second, fourth and so on are looked at.
         """
         if self._speaks_for_all is False:
             return

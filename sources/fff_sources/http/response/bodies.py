@@ -58,10 +58,10 @@ _LARGE = 2**21  # bytes from which a body is read in blocks
 class BodyFormat(Struct, frozen=True):
     """How an endpoint writes its answers.
 
-    Columnar: an object at the selector holds an array for each member. Headed: the records are arrays, and the
-    first one names the members. Comment: lines of CSV that begin so are none. Skip rows: so many after the header
-    are no data. Encoding: of text, whatever the answer says. May lack: without the place, no records. Entries: the
-    members of objects are the records; explode: each element of the array there is one, with some of `elements`.
+    Columnar: an object at the selector holds an array for each member. Headed: records are arrays, the first
+    names the members. Comment: lines of CSV that begin so are none. Skip rows: so many after the header are
+    no data. Encoding: of text, whatever the answer says. May lack: without the place, no records. Entries:
+    members of objects are the records; explode: elements of the array there, with some of `elements`.
     """
 
     name: str = "json"

@@ -77,8 +77,8 @@ class Members:
 def exploded(records: Sequence[Raw], place: Sequence[str], names: frozenset[str] = frozenset()) -> bytes:
     """A record for each element of an array in the records, which stands in the array's place; all else is beside it.
 
-    Anything but an array is its own only element; where nothing or null is there, there is none. Where elements
-    have some of the `names`, what has not is a record by itself, which does not fit.
+    Anything but an array is its own only element; where nothing or null is there, there is none. Where
+    elements have some of the `names`, what is none is a record by itself, which does not fit.
     """
     rows: list[Raw] = []
     path = JsonPath("", tuple(Step("name", name) for name in place))
