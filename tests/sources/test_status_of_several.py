@@ -89,7 +89,7 @@ async def test_a_status_is_believed_of_all_keys_from_a_source_that_answers_each(
     server.asked.clear()
     for start in range(10):
         assert await reader.lookup("t", *(f"x{start}-{number}" for number in range(4))) == []
-    assert len(server.asked) == 10 + 4
+    assert len(server.asked) == 10 + 2 * 4
 
 
 async def test_a_batch_with_rows_of_some_of_its_keys_says_as_much(serve: Serve, read: Read) -> None:
@@ -98,7 +98,7 @@ async def test_a_batch_with_rows_of_some_of_its_keys_says_as_much(serve: Serve, 
     server.asked.clear()
     for start in range(10):
         assert await reader.lookup("t", *(f"x{start}-{number}" for number in range(4))) == []
-    assert len(server.asked) == 10 + 4
+    assert len(server.asked) == 10 + 2 * 4
 
 
 async def test_keys_are_asked_for_one_by_one_while_none_is_known(serve: Serve, read: Read) -> None:
@@ -148,6 +148,22 @@ async def test_no_row_is_lost_beside_a_key_that_is_none_where_others_are_left_ou
     assert sorted(row["k"] for row in await reader.lookup("t", *keys)) == ["a", "c"]
 
 
+@pytest.mark.parametrize("place", range(4))
+async def test_a_key_that_is_none_among_unknown_ones_is_found_wherever_it_stands(
+    serve: Serve, read: Read, place: int
+) -> None:
+    def any_odd(keys: Collection[str], _: Collection[str]) -> bool:
+        return "?" in keys
+
+    _, reader = await over(serve, read, any_odd, {"a", "b", "c", "d"}, size=4)
+    assert len(await reader.lookup("t", "d", "x")) == 1
+    keys = ["x", "y", "z"]
+    keys.insert(place, "?")
+    assert await reader.lookup("t", *keys) == []
+    assert await reader.lookup("t", "x", "y", "z", "?") == []
+    assert sorted(row["k"] for row in await reader.lookup("t", "a", "?", "b", "c")) == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("prompt", [False, True])
 async def test_a_key_that_was_asked_for_alone_tells_whom_a_status_speaks_for(
     serve: Serve, read: Read, *, prompt: bool
@@ -161,7 +177,7 @@ async def test_a_key_that_was_asked_for_alone_tells_whom_a_status_speaks_for(
     else:
         assert len(await reader.lookup("t", "a")) == 1
     assert await reader.lookup("t", *(f"x{number}" for number in range(100))) == []
-    assert len(server.asked) == 1 + 2 + 2
+    assert len(server.asked) == 1 + 2 + 2 * 2
 
 
 async def test_no_row_is_lost_beside_an_unknown_key_once_another_has_rows_alone(

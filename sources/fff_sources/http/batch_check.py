@@ -14,8 +14,8 @@ method and no more:
   fewest rows; or those without rows. One row for every key is no sign of anything.
 
 A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
-request with a key that has no rows has brought rows of another; where a key with rows is known, one more
-request beside it finds that out, of the first, second, fourth such answer and so on. Until then the keys
+request with a key that has no rows has brought rows of another; where a key with rows is known, two
+requests beside it find that out, of the first, second, fourth such answer and so on. Until then the keys
 are asked for one by one, and by halves from when one of them has rows. Where a hundred that were asked for
 alone had none, the status is believed, and one key of the first batch since then, the second, the fourth and
 so on is asked for alone: one that has rows refuses the method.
@@ -189,16 +189,19 @@ class BatchTrust:
             self._speaks_for_one(asked)  # it has rows
         elif known is not None and known[: self._shared] == other[: self._shared]:
             self._statuses += 1
-            if self._statuses.bit_count() > 1:
+            if self._statuses.bit_count() > 1 and self._speaks_for_all:
                 self._believed += 1
                 return
-            others = asked[1:] or asked  # no more keys than were asked for
-            counts = await self._row_counts([known, *others], ask)
-            if counts.keys() & {*others}:
-                self._speaks_for_one(asked)
-            elif known not in counts and known in await self._row_counts([known], ask):
-                self._speaks_for_one(asked)  # its rows are lost beside a key without any
-            elif known in counts and not self._strays:
+            half = (len(asked) + 1) // 2  # no more keys than were asked for
+            for some in (asked[:half], asked[half:]):
+                counts = await self._row_counts([known, *some], ask)
+                hidden = known not in counts and known in await self._row_counts([known], ask)
+                if hidden or counts.keys() & {*some}:
+                    self._speaks_for_one(asked)
+                    return
+                if known not in counts or self._strays:
+                    break
+            else:
                 self._speaks_for_all = True
         if self._speaks_for_all is None and self._alone >= _ALONE:
             self._believed += 1
