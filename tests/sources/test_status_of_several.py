@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Collection
 
@@ -146,6 +147,22 @@ async def test_no_row_is_lost_beside_a_key_that_is_none_where_others_are_left_ou
     keys = ["a", "y", "c"]
     keys.insert(place, "?")
     assert sorted(row["k"] for row in await reader.lookup("t", *keys)) == ["a", "c"]
+
+
+async def test_what_another_batch_shows_meanwhile_is_not_believed_of_this_one(
+    serve: Serve, read: Read
+) -> None:
+    def any_odd(keys: Collection[str], _: Collection[str]) -> bool:
+        return "?" in keys
+
+    _, reader = await over(serve, read, any_odd, {"a", "b", "c", "d"}, size=4)
+    found = await asyncio.gather(
+        *(
+            reader.lookup("t", *keys)
+            for keys in (("?", "a", "b", "c"), ("d", "x"), ("y", "?", "z"), ("v", "d"))
+        )
+    )
+    assert sorted(row["k"] for rows in found for row in rows) == ["a", "b", "c", "d", "d"]
 
 
 @pytest.mark.parametrize("place", range(4))

@@ -13,12 +13,12 @@ method and no more:
   fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
   fewest rows; or those without rows. One row for every key is no sign of anything.
 
-A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
-request with a key that has no rows has brought rows of another; where a key with rows is known, two
-requests beside it find that out, of the first, second, fourth such answer and so on. Until then the keys
-are asked for one by one, and by halves from when one of them has rows. Where a hundred that were asked for
-alone had none, the status is believed, and one key of the first batch since then, the second, the fourth and
-so on is asked for alone: one that has rows refuses the method.
+A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all where none
+of them has rows beside a key that has, nor hides its rows: two requests find that out, of the first, second,
+fourth such answer and so on. Until then the keys are asked for one by one, and by halves from when one of
+them has rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the
+first batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the
+method.
 
 Keys are data, and nobody can say beforehand how long they are: what the server finds too long is asked for by
 halves, and so are later batches that are as long.
@@ -218,7 +218,7 @@ class BatchTrust:
 
     async def _parts(self, asked: Keys, apart: Ask) -> Pages:
         """The answers to fewer keys of a request than that which a status answered."""
-        while asked and not self._speaks_for_all:
+        while asked:  # also where another batch has shown meanwhile for whom its status spoke
             undecided = self._speaks_for_all is None
             if undecided and self._alone >= _ALONE:
                 return
@@ -237,8 +237,6 @@ class BatchTrust:
         row_counts = {key: answer.rows[key] for key in asked if key in answer.rows}
         self._strayed = len(answer.rows) > len(row_counts)
         self._known = next(iter(row_counts), self._known)
-        if 0 < len(row_counts) < len(asked) and not self._strayed:
-            self._speaks_for_all = self._speaks_for_all is not False
         if not self._proved:
             await self._judge_places(asked, row_counts, ask)
         if self._refused is None and self._proved and not self._is_list:
