@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from fff.access.key_index import KeyNumbers, having
+from fff.access.key_index import KeyNumbers, having, without
 from fff.budget import BudgetExhausted
 from fff.catalog import Cacheable, Key, Keys, LookupMethod, Page, Prompt, ScanMethod, SourceAdapter, Table
 from fff.catalog.foreign import error_line, is_told_to_end
@@ -97,7 +97,9 @@ class CheckedSource:
         self._in_vain[method.name] += bool(doubtful)
         if doubtful and in_vain.bit_count() < 2:  # the first, second, third and fifth time, the ninth, …
             lacking = tuple(doubtful)
-            async with aclosing(self.lookup(table, method, columns, doubtful, meter=meter)) as pages:
+            others = [key for key in keys if key not in lacking]
+            again = self.lookup(table, method, columns, doubtful, meter=meter)
+            async with aclosing(without(again, method.keys, others)) as pages:
                 async for page in pages:
                     if len(page.rows) or page.truncated is not None:
                         self._in_vain[method.name] = 0

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fff.catalog import Keys
+from fff.catalog import Keys, Page
 from fff.dataflow.arrays import EMPTY, Bools, Int64, distinct, numpy_mask
 from fff.dataflow.store.domains import Domain, PairDomain
 from fff.schema import ArrowType
+from fff.structs import replace
 
 #: Rows that are compared one by one, as answers to one key are: a comparison of Arrow costs more.
 _FEW = 16
@@ -88,6 +90,14 @@ def rows_having(rows: pa.RecordBatch, columns: Sequence[str], keys: Keys) -> pa.
     """The rows that have one of the keys in the columns."""
     has_key = having(rows, columns, keys) if len(rows) else np.ones(0, np.bool_)
     return rows if has_key.all() else rows.filter(pa.array(has_key))
+
+
+async def without(pages: AsyncGenerator[Page], columns: Sequence[str], others: Keys) -> AsyncGenerator[Page]:
+    """An answer without its rows of other keys that are asked for by requests of their own, which bring them, too."""
+    async with aclosing(pages):
+        async for page in pages:
+            theirs = having(page.rows, columns, others) if len(page.rows) else np.zeros(0, np.bool_)
+            yield replace(page, rows=page.rows.filter(pa.array(~theirs))) if theirs.any() else page
 
 
 def rows_without(rows: pa.RecordBatch, left: Counter[str]) -> pa.RecordBatch:

@@ -112,8 +112,10 @@ class _LookupAnswer:
         """One more page."""
         self.rows += len(page.rows)
         if page.truncated and page.unanswered:
-            places = self.unanswered.setdefault(page.truncated, [])
-            places += [place for place, key in enumerate(self.lookup.keys) if key in page.unanswered]
+            told = {place for places in self.unanswered.values() for place in places}
+            keys = enumerate(self.lookup.keys)  # each fails once, whoever tells of it again
+            if new := [place for place, key in keys if key in page.unanswered and place not in told]:
+                self.unanswered.setdefault(page.truncated, []).extend(new)
         else:
             self.truncated = self.truncated or page.truncated
 

@@ -131,6 +131,14 @@ async def test_keys_without_rows_are_none_where_other_keys_come_with_right_rows(
     assert site.asked.total() <= 2 + 1 + 4, "with the scan and what is asked of any new batch"
 
 
+async def test_a_key_that_two_requests_tell_nothing_of_is_missing_once(serve: Serve, tmp_path: Path) -> None:
+    """The empty one travels alone, to no avail, and once more as other keys have come beside right rows."""
+    site = Sloppy(strays={"a": [("z", 7), ("a", 0)], "": [("z", 7)]})
+    rows, outcome = await missing(serve, tmp_path, site, tables("joined", of="a,,b"))
+    assert (rows, outcome.exit_code) == ([("a", 0), ("b", 1), ("b", 2)], 3)
+    assert [part.predicate for part in outcome.missing] == ["k = ''"]
+
+
 class Beside:
     """Answers with a row of each key and one of another key: none of those that begin with p, unless asked for alone."""
 

@@ -141,21 +141,29 @@ async def test_a_number_of_the_last_page_alone_does_not_silence_what_the_first_t
 
 
 @pytest.mark.parametrize("window", [1, 4])
-@pytest.mark.parametrize(("number", "word"), [(300, "total_count"), (150, "total_count"), (300, "count")])
+@pytest.mark.parametrize("placed", [True, False])
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(300, "total_count"), (150, "total_count"), (300, "count"), (300, "total"), (150, "total")],
+)
 async def test_a_number_of_pages_says_nothing_of_their_lengths(
-    serve: Serve, read: Read, window: int, *, number: int, word: str
+    serve: Serve, read: Read, window: int, *, number: int, word: str, placed: bool
 ) -> None:
-    """The source has pages of 50 at most, and counts those of a hundred it was asked for."""
+    """The source has pages of 50 at most, and counts those of a hundred it was asked for.
+
+    A plain word is the number of all records where the place of the page stands beside it.
+    """
 
     async def handler(asked: web.Request) -> web.Response:
         start = 50 * int(asked.query["page"]) - 50
         data = rows(start, min(start + 50, number))
-        return web.json_response({"pages": 3, word: number, "data": data})
+        place = {"page": int(asked.query["page"]), "per_page": 100} if placed else {}
+        return web.json_response({"pages": 3, word: number, "data": data, **place})
 
     served = await serve(handler)
     reader = reader_of(read, served, "type: page_number, page_size: 100, total_path: pages")
     assert len(await reader.scan("t", window=window)) == 150
-    assert len(reader.truncated) == (number == 300 and word == "total_count")
+    assert len(reader.truncated) == (number == 300 and (placed or word == "total_count"))
 
 
 @pytest.mark.parametrize("window", [1, 4])

@@ -167,6 +167,32 @@ async def test_records_of_a_shape(
     assert shown == expected
 
 
+@pytest.mark.parametrize(
+    ("items", "says"),
+    [
+        ([{"sku": "a"}, None], "null is not an object"),
+        ([{"sku": "a"}, "b"], '"b" is not an object'),
+        ([{"price": 1.5}, {"error": "timeout"}], "has none of the table's columns"),
+        ("down", "is not an object"),
+        ({"data": [{"sku": "a"}], "has_more": True}, "has none of the table's columns"),
+    ],
+)
+async def test_an_element_that_is_none_is_a_bad_record(rows: Rows, items: object, says: str) -> None:
+    columns = "id: int, sku: {type: string, path: items.sku}, price: {type: double, path: items.price}"
+    body = json.dumps(
+        [{"id": 1, "items": items}, {"id": 2, "items": [{"sku": "z"}, {"note": "of no column"}]}]
+    )
+    with pytest.raises(SourceError, match=says):
+        await rows(scanned(columns, "explode: items"), body)
+    left = await rows(scanned(columns, "explode: items")[:-1] + ", on_bad_record: skip}", body)
+    good = (
+        [one for one in items if isinstance(one, dict) and "error" not in one]
+        if isinstance(items, list)
+        else []
+    )
+    assert [row["id"] for row in left] == [1] * len(good) + [2, 2]
+
+
 async def test_pages_are_counted_by_what_the_source_counts(serve: Serve, read: Read) -> None:
     parents = [{"id": n, "kids": [{"k": m} for m in range(n % 3)]} for n in range(7)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Collection
 
@@ -83,13 +84,13 @@ async def test_a_few_unknown_keys_among_many_cost_a_few_requests(serve: Serve, r
 async def test_a_status_is_believed_of_all_keys_from_a_source_that_answers_each(
     serve: Serve, read: Read
 ) -> None:
-    """Which one request finds out, with a key that has rows beside one of those that got the status."""
+    """Which a request finds out, with a key that has rows beside those that got the status; again ever more seldom."""
     server, reader = await over(serve, read, all_unknown, {"a", "b", "c"}, size=4)
     assert len(await reader.lookup("t", "a", "b", "c")) == 3
     server.asked.clear()
     for start in range(10):
         assert await reader.lookup("t", *(f"x{start}-{number}" for number in range(4))) == []
-    assert len(server.asked) == 10 + 1
+    assert len(server.asked) == 10 + 2 * 4
 
 
 async def test_a_batch_with_rows_of_some_of_its_keys_says_as_much(serve: Serve, read: Read) -> None:
@@ -98,7 +99,7 @@ async def test_a_batch_with_rows_of_some_of_its_keys_says_as_much(serve: Serve, 
     server.asked.clear()
     for start in range(10):
         assert await reader.lookup("t", *(f"x{start}-{number}" for number in range(4))) == []
-    assert len(server.asked) == 10
+    assert len(server.asked) == 10 + 2 * 4
 
 
 async def test_keys_are_asked_for_one_by_one_while_none_is_known(serve: Serve, read: Read) -> None:
@@ -129,6 +130,57 @@ async def test_a_key_with_rows_among_those_that_a_status_was_believed_of_is_an_e
         await reader.lookup("t", *known, "x0")
 
 
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("before", [(), ("a", "x", "b"), ("v", "w", "x")])
+async def test_no_row_is_lost_beside_a_key_that_is_none_where_others_are_left_out(
+    serve: Serve, read: Read, before: tuple[str, ...], place: int
+) -> None:
+    """As a source has it that looks for all keys of a form, and refuses what has another."""
+
+    def any_odd(keys: Collection[str], known: Collection[str]) -> bool:
+        return "?" in keys or not set(keys) & set(known)
+
+    _, reader = await over(serve, read, any_odd, {"a", "b", "c", "d"}, size=4)
+    assert len(await reader.lookup("t", "d", "x")) == 1
+    if before:
+        assert len(await reader.lookup("t", *before)) == len({*before} & {"a", "b"})
+    keys = ["a", "y", "c"]
+    keys.insert(place, "?")
+    assert sorted(row["k"] for row in await reader.lookup("t", *keys)) == ["a", "c"]
+
+
+async def test_what_another_batch_shows_meanwhile_is_not_believed_of_this_one(
+    serve: Serve, read: Read
+) -> None:
+    def any_odd(keys: Collection[str], _: Collection[str]) -> bool:
+        return "?" in keys
+
+    _, reader = await over(serve, read, any_odd, {"a", "b", "c", "d"}, size=4)
+    found = await asyncio.gather(
+        *(
+            reader.lookup("t", *keys)
+            for keys in (("?", "a", "b", "c"), ("d", "x"), ("y", "?", "z"), ("v", "d"))
+        )
+    )
+    assert sorted(row["k"] for rows in found for row in rows) == ["a", "b", "c", "d", "d"]
+
+
+@pytest.mark.parametrize("place", range(4))
+async def test_a_key_that_is_none_among_unknown_ones_is_found_wherever_it_stands(
+    serve: Serve, read: Read, place: int
+) -> None:
+    def any_odd(keys: Collection[str], _: Collection[str]) -> bool:
+        return "?" in keys
+
+    _, reader = await over(serve, read, any_odd, {"a", "b", "c", "d"}, size=4)
+    assert len(await reader.lookup("t", "d", "x")) == 1
+    keys = ["x", "y", "z"]
+    keys.insert(place, "?")
+    assert await reader.lookup("t", *keys) == []
+    assert await reader.lookup("t", "x", "y", "z", "?") == []
+    assert sorted(row["k"] for row in await reader.lookup("t", "a", "?", "b", "c")) == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("prompt", [False, True])
 async def test_a_key_that_was_asked_for_alone_tells_whom_a_status_speaks_for(
     serve: Serve, read: Read, *, prompt: bool
@@ -142,7 +194,7 @@ async def test_a_key_that_was_asked_for_alone_tells_whom_a_status_speaks_for(
     else:
         assert len(await reader.lookup("t", "a")) == 1
     assert await reader.lookup("t", *(f"x{number}" for number in range(100))) == []
-    assert len(server.asked) == 1 + 2 + 1
+    assert len(server.asked) == 1 + 2 + 2 * 2
 
 
 async def test_no_row_is_lost_beside_an_unknown_key_once_another_has_rows_alone(

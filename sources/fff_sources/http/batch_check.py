@@ -13,11 +13,12 @@ method and no more:
   fewer rows of its last key than of any other): that key alone and, where that is whole, the one of the
   fewest rows; or those without rows. One row for every key is no sign of anything.
 
-A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all once a
-request with a key that has no rows has brought rows of another; where a key with rows is known, one more
-request finds that out. Until then the keys are asked for one by one, and by halves from when one of them has
-rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the first
-batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the method.
+A status in place of rows (404, say) may mean that one of the keys is unknown. It speaks for all where none
+of them has rows beside a key that has, nor hides its rows: two requests find that out, of the first, second,
+fourth such answer and so on. Until then the keys are asked for one by one, and by halves from when one of
+them has rows. Where a hundred that were asked for alone had none, the status is believed, and one key of the
+first batch since then, the second, the fourth and so on is asked for alone: one that has rows refuses the
+method.
 
 Keys are data, and nobody can say beforehand how long they are: what the server finds too long is asked for by
 halves, and so are later batches that are as long.
@@ -109,6 +110,7 @@ class BatchTrust:
         self._strays = False  # rows of other keys came, the last time that some were asked for again
         self._known: Key | None = None  # has rows
         self._speaks_for_all: bool | None = None  # a status in place of rows
+        self._statuses = 0  # answers to batches, while one can be told from the other
         self._alone = 0  # keys that a status answered with others, and that have no rows alone either
         # Batches that a status answered, nobody having found out whether it speaks for all.
         self._believed = 0
@@ -175,17 +177,31 @@ class BatchTrust:
                 yield page
 
     async def _judge_status(self, asked: Keys, ask: Ask) -> None:
-        """Whether a status speaks for all keys, where one of them can be asked for beside one that has rows."""
-        if self._speaks_for_all is not None:
+        """Whether a status speaks for all keys, where they can be asked for beside one that has rows.
+
+        It may in one answer and not in another: a source that leaves out keys it does not know may refuse
+        those that are none. So of such answers the first, second, fourth and so on are looked at.
+        """
+        if self._speaks_for_all is False:
             return
         known, other = self._known, asked[0]
-        if known is not None and known not in asked and known[: self._shared] == other[: self._shared]:
-            counts = await self._row_counts([known, other], ask)
-            if other in counts:
-                self._speaks_for_one(asked)
-            elif known not in counts and known in await self._row_counts([known], ask):
-                self._speaks_for_one(asked)  # its rows are lost beside a key without any
-            elif known in counts and not self._strays:
+        if known in asked:
+            self._speaks_for_one(asked)  # it has rows
+        elif known is not None and known[: self._shared] == other[: self._shared]:
+            self._statuses += 1
+            if self._statuses.bit_count() > 1 and self._speaks_for_all:
+                self._believed += 1
+                return
+            half = (len(asked) + 1) // 2  # no more keys than were asked for
+            for some in (asked[:half], asked[half:]):
+                counts = await self._row_counts([known, *some], ask)
+                hidden = known not in counts and known in await self._row_counts([known], ask)
+                if hidden or counts.keys() & {*some}:
+                    self._speaks_for_one(asked)
+                    return
+                if known not in counts or self._strays:
+                    break
+            else:
                 self._speaks_for_all = True
         if self._speaks_for_all is None and self._alone >= _ALONE:
             self._believed += 1
@@ -202,7 +218,7 @@ class BatchTrust:
 
     async def _parts(self, asked: Keys, apart: Ask) -> Pages:
         """The answers to fewer keys of a request than that which a status answered."""
-        while asked and not self._speaks_for_all:
+        while asked:  # also where another batch has shown meanwhile for whom its status spoke
             undecided = self._speaks_for_all is None
             if undecided and self._alone >= _ALONE:
                 return
@@ -221,8 +237,6 @@ class BatchTrust:
         row_counts = {key: answer.rows[key] for key in asked if key in answer.rows}
         self._strayed = len(answer.rows) > len(row_counts)
         self._known = next(iter(row_counts), self._known)
-        if 0 < len(row_counts) < len(asked) and not self._strayed:
-            self._speaks_for_all = self._speaks_for_all is not False
         if not self._proved:
             await self._judge_places(asked, row_counts, ask)
         if self._refused is None and self._proved and not self._is_list:

@@ -157,6 +157,7 @@ class Exchange:
             filling=partial(planned.redirects[method].filling, apart=bool(access.variant)),
             fill=fill or None,
             variant=access.variant,
+            choosing=_choosing(table, access),
             exhaustive=access.exhaustive,
             is_scan=not keys,
             declared=planned.declared and access.words is None,
@@ -195,7 +196,8 @@ class Exchange:
                 found=planned.found,
             )
             every = [path.steps[0].name for path in planned.paths.values() if path.steps]
-            reader = planned.readers[key] = BodyDecoder(form_of(access.endpoint), decoder, every)
+            form = replace(form_of(access.endpoint), elements=_elements(planned, access.endpoint))
+            reader = planned.readers[key] = BodyDecoder(form, decoder, every)
         return reader
 
     async def ask(
@@ -394,6 +396,25 @@ def form_of(endpoint: spec.Endpoint) -> BodyFormat:
         entries=endpoint.layout == "entries",
         explode=() if endpoint.explode is None else parse_path(endpoint.explode).names or (),
     )
+
+
+def _elements(planned: PlannedTable, endpoint: spec.Endpoint) -> frozenset[str]:
+    """The members at which columns of exploded elements start; none where an element may be no object."""
+    place = () if endpoint.explode is None else parse_path(endpoint.explode).steps
+    if not place or endpoint.format == "xml":
+        return frozenset()
+    tops = {
+        path.steps[len(place) :][:1] for path in planned.paths.values() if path.steps[: len(place)] == place
+    }
+    names = [top[0].name for top in tops if top and top[0].kind == "name" and not top[0].lone]
+    return frozenset(names) if len(names) == len(tops) else frozenset()
+
+
+def _choosing(table: Table, access: HttpAccess) -> frozenset[str]:
+    """The parameters that say which rows are meant: keys, the variant, and what conditions may send."""
+    named = {name for name, text in access.endpoint.params.items() if templates.names(text)}
+    conditions = {param for key in table.key_columns for _, param in key.sendable if param is not None}
+    return frozenset(named | {*access.params.values()} | conditions)
 
 
 def _members(planned: PlannedTable, access: HttpAccess, columns: Sequence[str]) -> Members | None:

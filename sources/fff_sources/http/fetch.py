@@ -17,6 +17,7 @@ from fff_sources.http.paging import consistency, counted, paginators
 from fff_sources.http.paging.auto import AutoPaginator
 from fff_sources.http.paging.ends import ReadingEnd, around_records, has_more, leads_on
 from fff_sources.http.paging.factory import Questions, make_paginator, max_pages, stop_at
+from fff_sources.http.paging.links import lead_on
 from fff_sources.http.paging.paginators import Ask, CutShortError, PageAnswer, PaginationError, Paginator
 from fff_sources.http.paging.surroundings import Counts
 from fff_sources.http.response import verdicts
@@ -51,6 +52,7 @@ class Reading(Struct, dict=True):
     filling: Filling  # what rows take that do not have it
     fill: Mapping[str, object] | None = None
     variant: Mapping[str, object] | None = None  # of it, what the table is asked for apart
+    choosing: frozenset[str] = frozenset()  # parameters that say which rows are meant
     exhaustive: bool = True  # whether what comes is all there is
     is_scan: bool = True
     declared: bool = False  # whether a spec says where the columns are
@@ -117,7 +119,6 @@ class Reading(Struct, dict=True):
         paginator = make_paginator(self.endpoint) if went is None else went[0]
         ask: Ask | None = paginator.start() if went is None else went[1]
         ahead: Incoming | None = None
-        limit = max_pages(self.endpoint)
         try:
             while ask is not None:
                 response: Response | str | None
@@ -146,7 +147,7 @@ class Reading(Struct, dict=True):
                     yield page
                 if rest is not None:
                     async with contextlib.aclosing(
-                        self._concurrent(paginator, rest, window, limit)
+                        self._concurrent(paginator, rest, window, max_pages(self.endpoint))
                     ) as others:
                         async for page in others:
                             yield page
@@ -273,14 +274,13 @@ class Reading(Struct, dict=True):
             if following is not None and (stop := stop_at(self.endpoint, limit, following, self._pages)):
                 ends = following.confirms and self._ending.owed is None
                 truncated, following, rest = None if ends else stop, None, None
-        if following is None and truncated is None:
-            truncated = owed or self._cut
+        truncated = truncated or ((owed or self._cut) if following is None else None)
         if self.order is not None:
             pages = [replace(page, order=self.order) for page in pages]
         return [*pages, *self._lacking(truncated)], following, rest
 
     def _lacking(self, reason: str | None) -> list[Page]:
-        self._truncated = self._truncated or reason is not None
+        self._truncated |= reason is not None
         return [] if reason is None else [Page(self.body.empty(), reason)]
 
     def _last(self, share: counted.PageRange | None = None) -> list[Page]:
@@ -305,9 +305,9 @@ class Reading(Struct, dict=True):
             following = paginator.after(ask, answer)
             if following is not None and not has_more(self.endpoint, answer):
                 following = None
-            ended = ask.expected is None and not self._totals.is_reached(self._came)
-            done = following is None and (ended or answer.is_empty)
-            if done and leads_on(self.endpoint, answer):
+            lead_on(following, answer, self.choosing)
+            ended = answer.is_empty or (ask.expected is None and not self._totals.is_reached(self._came))
+            if following is None and ended and leads_on(self.endpoint, answer):
                 raise PaginationError("no page follows, and the answer says that there is more")
             if following is not None or self._pages > 1 or (self.is_scan and self._repeats.is_part):
                 self._check(paginator, ask, answer, pages)
@@ -484,9 +484,9 @@ class Reading(Struct, dict=True):
         if self._truncated:
             return None
         if share is None:
-            rows, pages = self._totals.rows, self._pages
-            moved = self._moved.complaint(rows, self._came.of(rows), pages) if self.is_scan else None
-            return self._totals.complaint(self._came, pages) or moved
+            rows = self._totals.rows
+            moved = self._moved.complaint(rows, self._came.of(rows), self._pages) if self.is_scan else None
+            return self._totals.complaint(self._came, self._pages) or moved
         return share.complaint(self._came.of(share.records))
 
     def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:

@@ -9,7 +9,6 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import takewhile
 
 from fff.web.body import BodyError, BodyReader
@@ -118,26 +117,11 @@ def by_position(records: Raw | bytes, member: str, keys: Sequence[object], membe
     return encode(rows)
 
 
-def exploded(records: Sequence[Raw], place: Sequence[str]) -> bytes:
-    """A record for each element of an array in the records, which stands in the array's place; all else is beside it.
-
-    Anything but an array is its own only element; where nothing or null is there, there is none.
-    """
-    rows: list[Raw] = []
-    path = JsonPath("", tuple(Step("name", name) for name in place))
-    for record in records:
-        for member in walk(record, path):
-            kind = kind_of(member)
-            elements = decode(member, type=list[Raw]) if kind == "[" else [member] if kind != "n" else []
-            rows += [_with(record, path.steps, partial(_in_place_of, one)) for one in elements]
-    return encode(rows)
-
-
 def listed(records: Raw | bytes, places: Sequence[JsonPath]) -> bytes:
     """Records in which an array stands at each of the places that hold something: XML does not tell one from several."""
     rows = decode(records, type=list[Raw])
     for path in places:
-        rows = [_with(row, path.steps, _as_list) for row in rows]
+        rows = [with_changed(row, path.steps, _as_list) for row in rows]
     return encode(rows)
 
 
@@ -182,7 +166,7 @@ def unpacked(body: bytes, packed: spec.Packed, form: str, policy: HostPolicy) ->
         return Raw(data) if packed.steps[-1] == "json" else Raw(encode(data.decode()))
 
     if form == "json":
-        whole = _with(Raw(body), path.steps, replaced)
+        whole = with_changed(Raw(body), path.steps, replaced)
         decode(whole)  # what was taken out is JSON, too
         return bytes(whole)
     values = list(walk(body, path))
@@ -238,25 +222,21 @@ _STEPS: dict[str, Callable[[bytes, HostPolicy], bytes]] = {
 }
 
 
-def _in_place_of(new: Raw, _old: Raw) -> Raw:
-    return new
-
-
 def _as_list(raw: Raw) -> Raw:
     return raw if kind_of(raw) in ("[", "n") else Raw(b"[" + bytes(raw) + b"]")
 
 
-def _with(raw: Raw, steps: Sequence[Step], change: Callable[[Raw], Raw]) -> Raw:
+def with_changed(raw: Raw, steps: Sequence[Step], change: Callable[[Raw], Raw]) -> Raw:
     """A JSON value with what stands at the places of a path changed; all else stays as it is written."""
     if not steps:
         return change(raw)
     step, kind = steps[0], kind_of(raw)
     if step.lone and step.kind != "name" and kind != "[":
-        return _with(raw, steps[1:], change) if step.index in (0, -1) else raw
+        return with_changed(raw, steps[1:], change) if step.index in (0, -1) else raw
     if kind == "{" and step.kind in ("name", "every"):
         members = decode(raw, type=dict[str, Raw])
         names = members if step.kind == "every" else [step.name] if step.name in members else []
-        return Raw(encode(members | {name: _with(members[name], steps[1:], change) for name in names}))
+        return Raw(encode(members | {name: with_changed(members[name], steps[1:], change) for name in names}))
     if kind != "[" or step.kind == "name":
         return raw
     items = decode(raw, type=list[Raw])
@@ -266,7 +246,9 @@ def _with(raw: Raw, steps: Sequence[Step], change: Callable[[Raw], Raw]) -> Raw:
     else:
         chosen = places if step.kind == "every" else places[step.index :]
     return Raw(
-        encode([_with(one, steps[1:], change) if at in chosen else one for at, one in enumerate(items)])
+        encode(
+            [with_changed(one, steps[1:], change) if at in chosen else one for at, one in enumerate(items)]
+        )
     )
 
 
@@ -278,7 +260,7 @@ __all__ = [
     "MalformedMarkupError",
     "PackedError",
     "entries",
-    "exploded",
     "listed",
     "unpacked",
+    "with_changed",
 ]

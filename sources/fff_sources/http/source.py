@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from fff.access.key_index import having
+from fff.access.key_index import having, without
 from fff.budget import Money
 from fff.catalog import Key, Keys, LookupMethod, Page, ScanMethod, Table
 from fff.dataflow.plan.extents import Extent, ValueSet
@@ -295,7 +295,7 @@ class HttpSource:
         if out.never:
             yield unanswered("an empty key cannot be put into the path", out.never)
 
-        def answer(batch: Keys) -> AsyncGenerator[Page]:
+        def asked(batch: Keys) -> AsyncGenerator[Page]:
             if method.batch_size == 1:
                 return read(batch)
             trust = self._trust(table, method, access)
@@ -303,6 +303,13 @@ class HttpSource:
                 return trust.alone(batch[0], read(batch))
             reading = http.reading(planned, method.name, access, columns, batch, meter=meter)
             return trust.watched(reading, batch, lambda some: read(some, access.keys), answer)
+
+        def own(pages: AsyncGenerator[Page], some: Keys) -> AsyncGenerator[Page]:
+            others = [known_as[key] for key in {*keys} - {*some}]
+            return without(pages, access.keys, others) if others and {*access.keys} <= {*columns} else pages
+
+        def answer(batch: Keys) -> AsyncGenerator[Page]:
+            return own(asked(batch), batch)
 
         answers = list(map(answer, out.batches))
         if table.function:
@@ -314,7 +321,7 @@ class HttpSource:
                 async for page in pages:
                     yield page
         for key, doubt, filled in out.alone:
-            async with contextlib.aclosing(read([key], filled=filled)) as pages:
+            async with contextlib.aclosing(own(read([key], filled=filled), [key])) as pages:
                 pages_read = [page async for page in pages]
             if any(len(page.rows) and having(page.rows, access.keys, [key]).any() for page in pages_read):
                 for page in pages_read:

@@ -203,7 +203,7 @@ def _overlooked(
         first = None if first is None or _outweighs(more, received, pages) else first
         told = [more] if first is None else [more, first]
         if totals.is_present:  # of pages alone, which may be shorter than the source thinks
-            signs = [one.certain_sign(received) for one in told]
+            signs = [one.records_sign(received) for one in told]
         else:
             signs = [more.total_sign(received)]
             signs += [

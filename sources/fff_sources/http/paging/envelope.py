@@ -109,11 +109,9 @@ class PagingHints(Struct, frozen=True):
         total = self.total or self.perhaps_total
         return _part_of(total, received) if total is not None and total.exact else None
 
-    def certain_sign(self, received: Counts) -> str | None:
-        """The same by a word alone that means the number of all records wherever it stands."""
-        total = self.total
-        known = total is not None and total.exact and conventions.is_certain_total(total.word)
-        return _part_of(total, received) if known else None
+    def records_sign(self, received: Counts) -> str | None:
+        """The same by a number alone that is of all records, and exact."""
+        return _part_of(self.total, received) if self.total is not None and self.total.exact else None
 
     def leads_on(self) -> str | None:
         """What says for certain that a page follows, whatever the totals."""

@@ -9,7 +9,15 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from fff.structs import lazy_pattern
 from fff_sources.http.paging import conventions
-from fff_sources.http.paging.paginators import Ask, Chained, PageAnswer, PaginationError, Told, TotalAt
+from fff_sources.http.paging.paginators import (
+    Ask,
+    Chained,
+    CutShortError,
+    PageAnswer,
+    PaginationError,
+    Told,
+    TotalAt,
+)
 from fff_sources.http.response.jsonpath import JsonPath
 
 
@@ -147,6 +155,23 @@ def last_page(header: str, url: str) -> int | None:
         if name in there and there[name].isdecimal() and here.get(name, "1").isdecimal():
             return int(there[name]) if int(there[name]) > int(here.get(name, "1")) else None
     return None
+
+
+def lead_on(following: Ask | None, answer: PageAnswer, choosing: Iterable[str]) -> None:
+    """Raises CutShortError where a link leaves out a parameter that said which rows are meant, and says nothing in its place."""
+    if following is None or following.url is None or not choosing:
+        return
+    here, there = urlsplit(answer.url), urlsplit(following.url)
+    asked, says = (dict(parse_qsl(one.query, keep_blank_values=True)) for one in (here, there))
+    new = [name for name in says if name not in asked]
+    if there.path != here.path or not all(name in _PLACES and says[name].isdecimal() for name in new):
+        return
+    if lost := [name for name in choosing if name in asked and name not in says]:
+        names = " and ".join(map(repr, sorted(lost)))
+        raise CutShortError(f"the link to the next page leaves out {names}, by which rows were asked for")
+
+
+_PLACES = frozenset((*conventions.PAGE_PARAMS, *conventions.OFFSET_PARAMS, *conventions.SIZE_PARAMS))
 
 
 def _link_of(header: str, relation: str) -> tuple[str, dict[str, str]] | None:

@@ -21,6 +21,7 @@ from fff_sources.http.diagnosis import Explained, NoRecordsError
 from fff_sources.http.response.fast import Batch, batch_of
 from fff_sources.http.response.json import MalformedJSON, Raw, array_of, decode, encode, join
 from fff_sources.http.response.jsonpath import WHOLE, Envelope, JsonPath, elements, envelope, first, kind_of
+from fff_sources.http.response.members import exploded
 from fff_sources.http.response.records import Origin, RecordDecoder
 from fff_sources.http.response.text.csv_text import (
     RAGGED,
@@ -35,7 +36,6 @@ from fff_sources.http.shaping import (
     MalformedMarkupError,
     by_position,
     entries,
-    exploded,
     is_empty,
     listed,
     named_rows,
@@ -58,11 +58,10 @@ _LARGE = 2**21  # bytes from which a body is read in blocks
 class BodyFormat(Struct, frozen=True):
     """How an endpoint writes its answers.
 
-    Columnar: an object at the selector holds an array for each of its members. Headed: the records are
-    arrays, and the first one names the members of the others. Comment: lines of CSV that begin so are none.
-    Skip rows: so many after the header are no data. Encoding: of text, whatever the answer says of itself.
-    May lack: without the place, no records. Entries: the members of objects are the records; explode: each
-    element of the array there is one.
+    Columnar: an object at the selector holds an array for each member. Headed: records are arrays, the first
+    names the members. Comment: lines of CSV that begin so are none. Skip rows: so many after the header are
+    no data. Encoding: of text, whatever the answer says. May lack: without the place, no records. Entries:
+    members of objects are the records; explode: elements of the array there, with some of `elements`.
     """
 
     name: str = "json"
@@ -76,6 +75,7 @@ class BodyFormat(Struct, frozen=True):
     may_lack: bool = False
     entries: bool = False
     explode: tuple[str, ...] = ()
+    elements: frozenset[str] = frozenset()
 
 
 class Opened(Struct, frozen=True):
@@ -385,7 +385,7 @@ class BodyDecoder:
             yield _Part(records, rows=opened.rows, ragged=len(ragged))
             return
         whole = decode(records, type=list[Raw])
-        yield _Part(exploded(whole, self._form.explode), counted=len(whole))
+        yield _Part(exploded(whole, self._form.explode, self._form.elements), counted=len(whole))
 
     def _check_names(self, names: Collection[str]) -> None:
         """What names the members of all records must name one of the table's: there may be no record to show it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +11,10 @@ import pyarrow.compute as pc
 
 from fff.structs import Struct
 from fff.structs import field as struct_field
-from fff_sources.http.response.json import Decoder, Raw, WrongShape, decode, defstruct, is_field_name
-from fff_sources.http.response.jsonpath import TEXT, JsonPath, first
+from fff_sources.http.response.json import Decoder, Raw, WrongShape, decode, defstruct, encode, is_field_name
+from fff_sources.http.response.jsonpath import TEXT, JsonPath, Step, first, kind_of, walk
 from fff_sources.http.response.verdicts import says_fault
+from fff_sources.http.shaping import with_changed
 
 _ABSENT = Raw(b"")
 _FEW = 16  # records that are looked at one by one
@@ -70,6 +72,36 @@ class Members:
         return met <= self.keys and any(
             says_fault(name, raw) for name, raw in members.items() if name not in met
         )
+
+
+def exploded(records: Sequence[Raw], place: Sequence[str], names: frozenset[str] = frozenset()) -> bytes:
+    """A record for each element of an array in the records, which stands in the array's place; all else is beside it.
+
+    Anything but an array is its own only element; where nothing or null is there, there is none. Where
+    elements have some of the `names`, what is none is a record by itself, which does not fit.
+    """
+    rows: list[Raw] = []
+    path = JsonPath("", tuple(Step("name", name) for name in place))
+    for record in records:
+        for member in walk(record, path):
+            kind = kind_of(member)
+            elements = decode(member, type=list[Raw]) if kind == "[" else [member] if kind != "n" else []
+            for one in elements:
+                stray = bool(names) and _is_no_element(one, names, alone=kind != "[")
+                rows.append(one if stray else with_changed(record, path.steps, partial(_in_place_of, one)))
+    return encode(rows)
+
+
+def _is_no_element(element: Raw, names: frozenset[str], *, alone: bool) -> bool:
+    """Whether it is no object, or has none of the members and an error; or none of them where a list should be."""
+    if kind_of(element) != "{":
+        return True
+    members = decode(element, type=dict[str, Raw])
+    return names.isdisjoint(members) and (alone or any(says_fault(*member) for member in members.items()))
+
+
+def _in_place_of(new: Raw, _old: Raw) -> Raw:
+    return new
 
 
 def has_member(records: Raw | bytes, path: JsonPath) -> bool:
