@@ -31,9 +31,12 @@ _GAP_WAITS = 2  # and as many times the longest wait after a refusal
 
 
 class TokenBucket:
-    """A declared rate: `burst` requests at once after a quiet time, then `rate` a second."""
+    """A declared rate: `burst` requests at once after a quiet time, then `rate` a second.
 
-    def __init__(self, rate: float, burst: float) -> None:
+    `sent`: when requests started that had not been declared to count, of which some may go at once by now.
+    """
+
+    def __init__(self, rate: float, burst: float, sent: Iterable[float] = ()) -> None:
         self.rate = rate
         self._burst = burst
         self._tokens = burst
@@ -43,12 +46,9 @@ class TokenBucket:
             deque()
         )  # of late: when requests started, as how many they count
         self._before = 0.0, burst  # when that was, and what there was then
-
-    def tighten(self, rate: float, burst: float) -> None:
-        """Another source declares a lower rate for the same host."""
-        self.rate, self._burst = rate, burst
-        self._tokens = min(self._tokens, burst)
-        self._forget()
+        for at in sent:
+            self.delay(at)
+            self._tokens = max(0.0, self._tokens - 1)
 
     def hold_back(self, absent: int, of: int, now: float) -> None:
         """So many of those who share it out use theirs by themselves."""
