@@ -95,6 +95,8 @@ class Lookups:
         while pending and module.room:
             if pending < method.batch_size and not module.urgent and self._worth_waiting(method):
                 break
+            if method.thrifty(self.options) and self._may_suffice():
+                break
             if needed <= 0:
                 keys = module.next_keys()
                 idle = keys[self.router.spare(method.table, method.index, keys)]
@@ -130,6 +132,21 @@ class Lookups:
             return False
         self.clock.wake_at(until)
         return True
+
+    def _may_suffice(self) -> bool:
+        """Whether the keys under way may bring all rows that LIMIT wants, so that more of them are spared.
+
+        A row for each key of every table that is looked up, until answers say that it is fewer.
+        """
+        limit, emitted = self.block.plan.limit, self.router.emitted
+        if limit is None:
+            return False
+        modules = [module for some in self.block.lookups for module in some]
+        keys = sum(len(request.keys) for module in modules for request in module.requests.values())
+        answered = sum(module.asked for module in modules) - keys
+        believed = limit * sum(map(bool, self.block.lookups))
+        share = min(1.0, (emitted + limit) / limit * believed / (answered + believed))
+        return bool(self.router.waiting) or keys * share >= limit - emitted
 
     def _may_bring_keys(self, table: int) -> bool:
         """Whether anything is under way whose rows may ask for keys of a table."""
