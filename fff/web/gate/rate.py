@@ -219,7 +219,7 @@ class Pace:
         self._step = _STEP
         self._trial: list[tuple[int, float]] = []  # epochs that agree, by requests and length, while on trial
         self._needed = 2  # of them until they are believed
-        self._ended: list[tuple[int, float]] = []  # all epochs that refusals have ended since a rate was believed
+        self._ended: list[tuple[int, float]] = []  # all that refusals have ended since a rate was believed
         self._used = 0  # quotas that were used up
         self._settled = False
         self._since = 0.0  # when the rate was set
