@@ -288,3 +288,19 @@ def test_under_limit_a_batch_is_as_full_as_ever(play: Plays) -> None:
     assert told.one(Lookup).keys == ((0,), (1,), (2,), (3,))
     assert game.answer(0, (2, 1)).one(Lookup).keys == ((4,), (5,), (6,), (7,))
     assert game.answer(1, (4, 1), (5, 1)).one(Finish).complete
+
+
+def test_under_limit_others_are_asked_where_a_request_hangs(play: Plays) -> None:
+    game = play(
+        block([F, table("zip rating", (0,), name="C")], FC_LINK, output="0.1 1.1", limit=2),
+        lookups=LookupOptions(saves=True),
+    )
+    at(game, 100.0)
+    game.start()
+    game.page(0, *((zip_, zip_) for zip_ in range(9)))
+    at(game, 101.0)
+    game.feed(LookupRows(0, game.batch(1, [(0, 1)])))
+    told = game.feed(LookupEnd(0, 1, 1.0))
+    told = game.settle() if not told.of(WakeAt) else told
+    assert told.one(WakeAt).at == 102.0
+    assert at(game, 102.0).one(Lookup).keys == ((2,),)

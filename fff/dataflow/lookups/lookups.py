@@ -6,6 +6,7 @@ raced (`hedging`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -136,14 +137,23 @@ class Lookups:
     def _may_suffice(self) -> bool:
         """Whether the keys under way may bring all rows that LIMIT wants, so that more of them are spared.
 
-        A row for each key of every table that is looked up, until answers say that it is fewer.
+        A row for each key of every table that is looked up, until answers say that it is fewer; nothing of a request that
+        takes twice as long as any before it.
         """
         limit, emitted = self.block.plan.limit, self.router.emitted
         if limit is None:
             return False
-        modules = [module for some in self.block.lookups for module in some]
-        keys = sum(len(request.keys) for module in modules for request in module.requests.values())
-        answered = sum(module.asked for module in modules) - keys
+        keys = answered = 0
+        for method in self.methods.all:
+            answered += method.module.asked
+            longest = (
+                2 * max(method.times.quantile(1.0), self.options.slow_s) if method.times.count else math.inf
+            )
+            for request in method.module.requests.values():
+                answered -= len(request.keys)
+                if (late := request.sent_at + longest) > self.clock.now:
+                    keys += len(request.keys)
+                    self.clock.wake_at(late)
         believed = limit * sum(map(bool, self.block.lookups))
         share = min(1.0, (emitted + limit) / limit * believed / (answered + believed))
         return bool(self.router.waiting) or keys * share >= limit - emitted
