@@ -15,7 +15,7 @@ from fff.access.session_cache import Lease, Use
 from fff.access.stack import open_table
 from fff.catalog import Catalog, Table
 from fff.dataflow.eddy import Eddy, EddyOptions
-from fff.dataflow.lookups.methods import CHEAP_PATIENCE, LookupOptions
+from fff.dataflow.lookups.methods import LookupOptions
 from fff.dataflow.plan.events import Finish, Prioritize
 from fff.dataflow.plan.expressions import Expr
 from fff.limits import SCAN_WINDOW, SMALL_PAGE
@@ -30,7 +30,7 @@ from fff.stats import Missing
 LOOKUPS: Mapping[Preference, LookupOptions] = {
     "fast": LookupOptions(patience=0.0, spends=True),
     "balanced": LookupOptions(),
-    "cheap": LookupOptions(patience=CHEAP_PATIENCE, hedge_share=0.0),
+    "cheap": LookupOptions(saves=True),
 }
 
 

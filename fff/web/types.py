@@ -73,6 +73,11 @@ class HostPolicy(Struct, frozen=True, dict=True):
         """How many requests may go out at once after a quiet time, where a rate is declared."""
         return float(self.bucket_size or max(1.0, self.fill_rate or 1.0))
 
+    @property
+    def rates(self) -> tuple[tuple[float, float], ...]:
+        """The declared rate, if there is one: requests a second, and how many at once after a quiet time."""
+        return () if self.fill_rate is None else ((self.fill_rate, self.burst),)
+
     @cached_property
     def elsewhere(self) -> HostPolicy:
         """The same for a host that a server names: it is not shown who we are, and is not where its socket leads."""

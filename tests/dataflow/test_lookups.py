@@ -20,6 +20,7 @@ from fff.dataflow.plan.events import (
 )
 from fff.dataflow.plan.expressions import Column, Compare, Literal
 from fff.dataflow.plan.plan import Seed
+from fff.structs import replace
 from tests.dataflow.blocks import Play, Scripted, Told, block, table
 
 Plays = Callable[..., Play]
@@ -238,3 +239,68 @@ def test_answers_of_one_turn_teach_what_they_teach_one_by_one(play: Plays) -> No
         taught.append((game.rows, books, learnt))
     assert taught[0] == taught[1]
     assert taught[0][2] == [(4, 0.5), (5, 1.5)], "every tuple has its share of the seconds"
+
+
+def test_under_limit_no_more_keys_are_under_way_than_rows_are_wanted_where_time_is_not_paid_for(
+    play: Plays,
+) -> None:
+    single = table("zip rating", (0,), name="C")
+    dear = replace(single, lookups=(replace(single.lookups[0], price=0.002),))
+    rows = [(zip_, zip_) for zip_ in range(9)]
+    for asked, options, at_once in (
+        (single, LookupOptions(), 9),
+        (single, LookupOptions(saves=True), 3),
+        (dear, LookupOptions(), 3),
+        (dear, LookupOptions(spends=True), 9),
+    ):
+        game = play(block([F, asked], FC_LINK, output="0.1 1.1", limit=3), lookups=options)
+        game.start()
+        assert len(game.page(0, *rows).of(Lookup)) == at_once
+        if at_once == 3:
+            assert not game.answer(0, (0, 1)).of(Lookup), "two are wanted, and two are under way"
+            assert not game.answer(1, (1, 1)).of(Lookup)
+            assert game.answer(2, (2, 1)).one(Finish).complete
+
+
+def test_under_limit_more_keys_are_asked_for_the_fewer_have_rows(play: Plays) -> None:
+    game = play(
+        block([F, table("zip rating", (0,), name="C")], FC_LINK, output="0.1 1.1", limit=2),
+        lookups=LookupOptions(saves=True),
+    )
+    game.start()
+    module = game.eddy.block.lookups[1][0]
+    game.page(0, *((zip_, zip_) for zip_ in range(60)))
+    asked = [len(module.requests)]
+    for answered in range(12):
+        game.answer(answered)
+        asked.append(len(module.requests))
+    assert asked[0] == 2
+    assert asked[-1] == 14, "of 12 keys and the two that were believed to have rows two had any"
+
+
+def test_under_limit_a_batch_is_as_full_as_ever(play: Plays) -> None:
+    game = play(
+        block([F, C], FC_LINK, output="0.1 1.1", limit=3),
+        lookups=LookupOptions(saves=True),
+    )
+    game.start()
+    told = game.page(0, *((zip_, zip_) for zip_ in range(9)))
+    assert told.one(Lookup).keys == ((0,), (1,), (2,), (3,))
+    assert game.answer(0, (2, 1)).one(Lookup).keys == ((4,), (5,), (6,), (7,))
+    assert game.answer(1, (4, 1), (5, 1)).one(Finish).complete
+
+
+def test_under_limit_others_are_asked_where_a_request_hangs(play: Plays) -> None:
+    game = play(
+        block([F, table("zip rating", (0,), name="C")], FC_LINK, output="0.1 1.1", limit=2),
+        lookups=LookupOptions(saves=True),
+    )
+    at(game, 100.0)
+    game.start()
+    game.page(0, *((zip_, zip_) for zip_ in range(9)))
+    at(game, 101.0)
+    game.feed(LookupRows(0, game.batch(1, [(0, 1)])))
+    told = game.feed(LookupEnd(0, 1, 1.0))
+    told = game.settle() if not told.of(WakeAt) else told
+    assert told.one(WakeAt).at == 102.0
+    assert at(game, 102.0).one(Lookup).keys == ((2,),)

@@ -298,6 +298,43 @@ async def test_two_sources_on_one_host_share_the_tighter_rules() -> None:
     assert gate.limit == 3
 
 
+@pytest.mark.parametrize("others", [(10, 2), (40, 1), (5, 40)])
+async def test_of_rates_that_two_sources_declare_for_one_host_each_holds(others: tuple[float, int]) -> None:
+    rates = [(10.0, 20), others]
+    time = FakeTime()
+    first, second = (HostPolicy(max_concurrency=99, fill_rate=rate, bucket_size=most) for rate, most in rates)
+    gate = HostLimiter(first, time.clock)
+    gate.tighten(second)
+    starts = []
+    for _ in range(60):
+        gate.release(await gate.acquire(AccessMeter()))
+        starts.append(time.now)
+    for rate, most in rates:
+        for place, at in enumerate(starts):
+            for count, end in enumerate(starts[place:], 1):
+                assert count <= most + rate * (end - at) + 1e-6
+
+
+async def test_a_rate_counts_what_another_source_has_sent() -> None:
+    time = FakeTime()
+    gate = limiter(time, max_concurrency=99)
+    for _ in range(30):
+        gate.release(await gate.acquire(AccessMeter()))
+    gate.tighten(HostPolicy(max_concurrency=99, fill_rate=2, bucket_size=4))
+    for _ in range(4):
+        gate.release(await gate.acquire(AccessMeter()))
+    assert time.now == pytest.approx(2.0), "all that may go at once has just gone"
+
+
+async def test_who_is_away_keeps_a_share_of_what_is_declared_later() -> None:
+    gate = limiter(max_concurrency=99)
+    gate.hold_back(1, 2)
+    gate.tighten(HostPolicy(max_concurrency=99, windows=(Window(10, 60),)))
+    for _ in range(5):
+        await gate.acquire(AccessMeter())
+    assert gate.left() == (0.0, 6.0)
+
+
 async def test_a_window_holds_whenever_it_begins() -> None:
     time = FakeTime()
     gate = limiter(time, max_concurrency=10, windows=(Window(3, 10),))

@@ -103,6 +103,32 @@ def test_a_server_that_only_refuses_is_found_out(limit: str, tell: Tell) -> None
     assert server.share(since=ran.took / 3) >= (0.95 if told else 0.9)
 
 
+class Shared(SlidingWindow):
+    """A window of which somebody else takes as much as there is to have, up to a moment."""
+
+    def __init__(self, limit: int, window: float, until: float) -> None:
+        super().__init__(limit, window)
+        self._until, self._taken = until, 0.0
+
+    def _roll(self, now: float) -> None:
+        while self._taken < min(now, self._until):
+            self._taken += self.window / self.limit
+            super()._roll(self._taken)
+            if len(self._log) < self.limit:
+                self._log.append(self._taken)
+        super()._roll(now)
+
+
+@pytest.mark.parametrize("limit", [5, 20])
+@pytest.mark.parametrize("refusal", [429, 503])
+def test_refusals_end_soon_after_others_have_gone_who_used_a_window(limit: int, refusal: int) -> None:
+    server = SimulatedServer(Shared(limit, 10.0, 60.0), tell=simulated.retry_after, refusal=refusal)
+    ran = drive(server, 25 * limit)
+    all_answered(ran)
+    assert len([at for at in server.refused if at > 100]) <= 8
+    assert server.share(since=100.0) >= 0.65
+
+
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_waits_that_are_told_too_short_lose_nothing(at_once: int) -> None:
     server = SimulatedServer(FixedWindow(5, 1), tell=simulated.rounded_down)

@@ -6,6 +6,7 @@ raced (`hedging`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -95,6 +96,8 @@ class Lookups:
         while pending and module.room:
             if pending < method.batch_size and not module.urgent and self._worth_waiting(method):
                 break
+            if method.thrifty(self.options) and self._may_suffice():
+                break
             if needed <= 0:
                 keys = module.next_keys()
                 idle = keys[self.router.spare(method.table, method.index, keys)]
@@ -130,6 +133,30 @@ class Lookups:
             return False
         self.clock.wake_at(until)
         return True
+
+    def _may_suffice(self) -> bool:
+        """Whether the keys under way may bring all rows that LIMIT wants, so that more of them are spared.
+
+        A row for each key of every table that is looked up, until answers say that it is fewer; nothing of a request that
+        takes twice as long as any before it.
+        """
+        limit, emitted = self.block.plan.limit, self.router.emitted
+        if limit is None:
+            return False
+        keys = answered = 0
+        for method in self.methods.all:
+            answered += method.module.asked
+            longest = (
+                2 * max(method.times.quantile(1.0), self.options.slow_s) if method.times.count else math.inf
+            )
+            for request in method.module.requests.values():
+                answered -= len(request.keys)
+                if (late := request.sent_at + longest) > self.clock.now:
+                    keys += len(request.keys)
+                    self.clock.wake_at(late)
+        believed = limit * sum(map(bool, self.block.lookups))
+        share = min(1.0, (emitted + limit) / limit * believed / (answered + believed))
+        return bool(self.router.waiting) or keys * share >= limit - emitted
 
     def _may_bring_keys(self, table: int) -> bool:
         """Whether anything is under way whose rows may ask for keys of a table."""

@@ -27,8 +27,9 @@ class LookupOptions(Struct, frozen=True):
     as no tuple is left to route. `hedge_after`: answers of a method before its slow requests are raced. `hedge_quantile`:
     the share of answers that are not slow. `hedge_share`: requests that race others at most, as a share of all others sent.
     `slow_s`: seconds below which nothing is slow or stalled, as answers from a cache would make anything else look.
-    `spends`: whether money is given for time; else requests that cost money race nobody, and keys for them wait for fuller
-    batches as long as is ever thought fit.
+    `spends`: whether money is given for time; `saves`: no request is, whatever it costs. Those that are not given for time
+    race nobody, keys wait for fuller batches of them as long as is ever thought fit, and under LIMIT no more keys of them
+    are under way than rows are wanted.
     """
 
     patience: float = 1.0
@@ -37,6 +38,7 @@ class LookupOptions(Struct, frozen=True):
     hedge_share: float = 0.05
     slow_s: float = 0.1
     spends: bool = False
+    saves: bool = False
 
 
 class Method(Struct):
@@ -51,8 +53,8 @@ class Method(Struct):
     stalled: bool = False  # nothing has come for too long; until something does
 
     def thrifty(self, options: LookupOptions) -> bool:
-        """Whether its requests cost money that is not given for time."""
-        return self.module.plan.price > 0 and not options.spends
+        """Whether its requests are not given for time: all are saved, or they cost money that is."""
+        return options.saves or (self.module.plan.price > 0 and not options.spends)
 
     @property
     def batch_size(self) -> int:

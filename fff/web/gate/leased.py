@@ -256,8 +256,8 @@ class LeasedLimiter(HostLimiter):
         )
         if self._line.reached:
             now = self._clock.now()
-            if self._bucket is not None:
-                self._bucket.use_up(now)
+            for bucket in self._buckets.values():
+                bucket.use_up(now)
             windows = self.policy.shared(self._line.tasks).windows
             self._windows = {one: SlidingLimit(one, [now] * one.limit) for one in windows}
 

@@ -24,7 +24,7 @@ from fff.web.gate.turns import ASKER, Turns
 from fff.web.gate.waits import Cause, WaitTooLong
 from fff.web.types import HostPolicy
 
-_REMEMBERED = 1024  # requests that count for a window which a further source declares
+_REMEMBERED = 1 << 14  # requests that count for a window or a rate which a further source declares
 
 
 class Permit(Struct, frozen=True):
@@ -58,7 +58,7 @@ class HostLimiter:
         self._crowd = Crowd(policy.max_concurrency)
         self._absent = (0, 1)  # of how many who share it out, how many use theirs by themselves
         self._places = self._own_places()  # what of the ceiling is for who asks here
-        self._bucket = _bucket(policy)
+        self._buckets = {one: TokenBucket(*one) for one in policy.rates}
         self._arrival = arrival
         self._windows = {window: SlidingLimit(window, arrival=arrival) for window in policy.windows}
         self._recent: deque[float] = deque(maxlen=_REMEMBERED)  # when requests started
@@ -118,25 +118,25 @@ class HostLimiter:
         return max(self.blocked, key=self.blocked.__getitem__, default=None)
 
     def tighten(self, policy: HostPolicy) -> None:
-        """A further source on the same host: the lower ceiling and the lower rate hold for both."""
+        """A further source on the same host: the lower ceiling, all rates and all windows hold for both."""
         self.policy = policy
         self._crowd.tighten(policy.max_concurrency)
         self._places = self._own_places()
         for window in policy.windows:
             if window not in self._windows:
                 self._windows[window] = SlidingLimit(window, self._recent, self._arrival)
-        bucket = _bucket(policy)
-        if self._bucket is None:
-            self._bucket = bucket
-        elif policy.fill_rate is not None and policy.fill_rate < self._bucket.rate:
-            self._bucket.tighten(policy.fill_rate, policy.burst)
+        for rate in policy.rates:
+            if rate not in self._buckets:
+                self._buckets[rate] = TokenBucket(*rate, self._recent)
+        if self._absent[0]:
+            self.hold_back(*self._absent)
 
     def hold_back(self, absent: int, of: int) -> None:
         """Of so many who share the ceilings out evenly, some use their shares by themselves: those are not for others."""
         self._absent, now = (absent, of), self._clock.now()
         self._places = self._own_places()
-        if self._bucket is not None:
-            self._bucket.hold_back(absent, of, now)
+        for bucket in self._buckets.values():
+            bucket.hold_back(absent, of, now)
         for window in self._windows.values():
             window.hold_back(absent, of)
         fitting = [one for one in self._apart if not self._held_back(self._units.get(one, 1))]
@@ -229,8 +229,8 @@ class HostLimiter:
 
     def unspent(self, permit: Permit) -> None:
         """In place of `release`: the request was not sent, and others may start for it."""
-        if self._bucket is not None:
-            self._bucket.unspent(permit.started, permit.units, self._clock.now())
+        for bucket in self._buckets.values():
+            bucket.unspent(permit.started, permit.units, self._clock.now())
         for window in self._windows.values():
             window.unspent(permit.serial)
         self.release(permit)
@@ -376,8 +376,8 @@ class HostLimiter:
     def _start(self, now: float, units: int = 1) -> Permit:
         for budget in self._budgets.values():
             budget.start()
-        if self._bucket is not None:
-            self._bucket.start(now, units)
+        for bucket in self._buckets.values():
+            bucket.start(now, units)
         self._pace.start(now, self._even(now))
         self._in_flight += 1
         self._serial += 1
@@ -409,7 +409,7 @@ class HostLimiter:
                     self._closed, self._refused = None, False
                     self._pace.told_to_wait(budget.ends - now, named=True)
                 return "throttled", budget.ends - now
-        if self._bucket is not None and (delay := self._bucket.delay(now, units)) > 0:
+        if self._buckets and (delay := max(one.delay(now, units) for one in self._buckets.values())) > 0:
             return "rate", delay
         if self._windows and (delay := self._window_delay(now, units)) > 0:
             return "rate", delay
@@ -485,7 +485,3 @@ class HostLimiter:
         if self._cause is not None and now > self._cause_since:
             self.blocked[self._cause] = self.blocked.get(self._cause, 0.0) + now - self._cause_since
         self._cause_since = now
-
-
-def _bucket(policy: HostPolicy) -> TokenBucket | None:
-    return None if policy.fill_rate is None else TokenBucket(policy.fill_rate, policy.burst)

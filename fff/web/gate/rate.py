@@ -26,14 +26,18 @@ _SETTLED = (
 _PROVEN = 2  # horizons ago a rate came into force that counts as admitted
 _AGAIN = 0.85  # of the speed that led to a refusal: an epoch on trial repeats the one before it, and is never ahead of it
 _ALIKE = 0.2  # of the larger one: two epochs tell of one limit
+_MANY = 5  # epochs that do not agree, of which all together tell of one
 _GAP = 20.0  # seconds between two requests that a rate may always come to
 _GAP_WAITS = 2  # and as many times the longest wait after a refusal
 
 
 class TokenBucket:
-    """A declared rate: `burst` requests at once after a quiet time, then `rate` a second."""
+    """A declared rate: `burst` requests at once after a quiet time, then `rate` a second.
 
-    def __init__(self, rate: float, burst: float) -> None:
+    `sent`: when requests started that had not been declared to count, of which some may go at once by now.
+    """
+
+    def __init__(self, rate: float, burst: float, sent: Iterable[float] = ()) -> None:
         self.rate = rate
         self._burst = burst
         self._tokens = burst
@@ -43,12 +47,9 @@ class TokenBucket:
             deque()
         )  # of late: when requests started, as how many they count
         self._before = 0.0, burst  # when that was, and what there was then
-
-    def tighten(self, rate: float, burst: float) -> None:
-        """Another source declares a lower rate for the same host."""
-        self.rate, self._burst = rate, burst
-        self._tokens = min(self._tokens, burst)
-        self._forget()
+        for at in sent:
+            self.delay(at)
+            self._tokens = max(0.0, self._tokens - 1)
 
     def hold_back(self, absent: int, of: int, now: float) -> None:
         """So many of those who share it out use theirs by themselves."""
@@ -200,7 +201,8 @@ class Pace:
     limit, and the first epoch may have begun in a window that others had used, or with a full bucket. So an
     epoch on trial follows, nearly as fast as the one before; only when it
     ends as that one did, requests start evenly at just below the rate. A refusal at that rate contradicts it: what was
-    learnt is forgotten, and more epochs must agree the next time.
+    learnt is forgotten, and more epochs must agree the next time. Short ones may never: what was admitted in one sliding
+    window is what the next one admits, burst by burst. Then the rate over several of them is taken.
 
     What waits here makes epochs longer, so a server that refuses whatever comes would be asked ever less. But
     no window is longer than the wait after which it admits: no rate keeps requests further apart than that.
@@ -217,8 +219,10 @@ class Pace:
         self._step = _STEP
         self._trial: list[tuple[int, float]] = []  # epochs that agree, by requests and length, while on trial
         self._needed = 2  # of them until they are believed
+        self._ended: list[tuple[int, float]] = []  # all that refusals have ended since a rate was believed
         self._used = 0  # quotas that were used up
         self._settled = False
+        self._since = 0.0  # when the rate was set
         self._grow_at = float("inf")
         self._past: list[tuple[float, float]] = []  # since when which rate was in force, before each growth
         self._wanted = False  # somebody waited for the rate since the last growth
@@ -325,7 +329,9 @@ class Pace:
                     rate = (1 - _STEP) * self.rate
                 else:
                     rate = _MARGIN * seen
-                self._settled = True
+                # Where it still counts what went before the rate, or that has grown far beyond, this is no limit yet.
+                told = now - self._since > self._horizon and rate >= _FAR * self.rate
+                self._settled = self._settled or told
                 self._set(rate, now)
                 return
             self._settled, self._needed = False, self._needed + 1
@@ -333,9 +339,11 @@ class Pace:
         if self._trial and not _alike(self._trial[-1], (self._admitted, length)):
             self._trial = []
         self._trial.append((self._admitted, length))
-        if len(self._trial) >= self._needed:
-            admitted, horizon = map(sum, zip(*self._trial[1:], strict=True))
-            self._set(_MARGIN * admitted / horizon, now)
+        self._ended.append(self._trial[-1])
+        if len(self._trial) >= self._needed or len(self._ended) > _MANY:
+            epochs = self._trial if len(self._trial) >= self._needed else self._ended
+            admitted, self._horizon = map(sum, zip(*epochs[1:], strict=True))
+            self._set(_MARGIN * admitted / self._horizon, now)
         else:
             assert self._epoch is not None
             shut = now if self._shut is None else self._shut
@@ -360,10 +368,10 @@ class Pace:
         self._set(rate, now)
 
     def _set(self, rate: float, now: float) -> None:
-        self.rate, self._trial = self._bounded(rate), []
+        self.rate, self._trial, self._ended = self._bounded(rate), [], []
         self._past.clear()
         self._step = _STEP
-        self._grow_at = now + self._period
+        self._since, self._grow_at = now, now + self._period
 
     def _bounded(self, rate: float) -> float:
         """The rate, or where the server tells none itself the lowest one that a refusal can be a reason for."""
