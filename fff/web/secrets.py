@@ -115,7 +115,7 @@ class Redactor:
     def url(self, url: str) -> str:
         """The URL without user information, without known secrets, and without parameters that hold secrets by name."""
         try:
-            parts = urlsplit(url)
+            parts = urlsplit(self.strip(url))  # as it was written: taken apart, `+` is a blank and `&` an end
         except ValueError:
             return "(not a URL)"
         netloc = parts.netloc

@@ -167,8 +167,9 @@ class Network:
             if isinstance(error.os_error, PrivateAddressError):
                 hint = "if the host is meant to be there, say so in the spec: client.private_network: true"
                 raise WireError(f"refused to connect: {error.os_error}", again=False, hint=hint) from error
-            hint = PROXY if isinstance(error, aiohttp.ClientProxyConnectionError) else None
-            whom = " to the proxy" if hint else ""
+            url = URL(out.url, encoded=True)
+            straight = (error.host, error.port) == (url.raw_host, url.port)
+            whom, hint = ("", None) if straight else (" to the proxy", PROXY)
             raise WireError(f"cannot connect{whom}: {_refusal(error)}", again=True, hint=hint) from error
         except _socks_failures() as error:
             raise WireError(f"the proxy refuses: {_plain(error)}", again=True, hint=PROXY) from error
@@ -243,7 +244,7 @@ class Network:
         try:
             tunnel = URL(proxy) if proxy and not through else None
         except ValueError as error:
-            raise WireError("the proxy is no usable URL", again=False) from error
+            raise WireError("the proxy is no usable URL", again=False, hint=PROXY) from error
         private = bool(proxy) or policy.private_network or is_private_name(url.host or "")
         connector = self._connector(private, policy.route.unix_socket, through, out.fresh)
         closing = {"Connection": "close"} if out.fresh else {}
@@ -273,9 +274,8 @@ class Network:
         if proxy and "://" not in proxy:
             proxy = f"http://{proxy}"
         if proxy and not proxy.startswith(("http://", "https://", *SOCKS)):
-            kind = proxy.partition("://")[0]
             raise WireError(
-                f"no way through a proxy of kind {kind!r}",
+                f"no way through a proxy of kind {proxy.partition('://')[0]!r}",
                 again=False,
                 hint="name an HTTP or SOCKS proxy in HTTPS_PROXY or in the spec, or none: client.network.proxy: none",
             )
@@ -369,7 +369,7 @@ def _socks(proxy: str, fresh: bool) -> aiohttp.BaseConnector:
             "no way through a SOCKS proxy without aiohttp-socks", again=False, hint=how_to_install("socks")
         ) from error
     except ValueError as error:
-        raise WireError("the SOCKS proxy is no usable URL", again=False) from error
+        raise WireError("the SOCKS proxy is no usable URL", again=False, hint=PROXY) from error
 
 
 def _socks_failures() -> tuple[type[Exception], ...]:

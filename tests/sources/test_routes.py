@@ -77,11 +77,13 @@ async def test_a_proxy_of_the_spec_and_of_the_environment(
     for proxy_url, says in {
         "http://ann:geheimes-wort@127.0.0.1:99999": "the proxy is no usable URL",
         "http://ann:geheimes-wort@127.0.0.1:9": "cannot connect to the proxy: nothing listens at 127.0.0.1:9",
+        "http://ann:geheimes-wort@nowhere.invalid:9": "cannot connect to the proxy: there is no host nowhere.invalid",
     }.items():
         monkeypatch.setenv("http_proxy", proxy_url)
         with pytest.raises(SourceError, match=says) as caught:
             await read(spec(url, "")).scan("t")
         assert "geheimes-wort" not in caught.value.render()
+        assert "HTTPS_PROXY" in caught.value.render()
 
 
 @pytest.mark.usefixtures("no_proxies")

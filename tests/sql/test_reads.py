@@ -250,3 +250,15 @@ def test_kinds_of_nodes_that_are_not_known_to_read_are_refused() -> None:
 def test_long_statements_are_judged_in_time() -> None:
     tree = parse_statement("SELECT " + ", ".join(f"id + {n}" for n in range(3000)) + " FROM FEC").tree
     assert len(tree.expressions) == 3000
+
+
+@pytest.mark.parametrize("word", ["drop", "create", "when", "rollback", "INSERT"])
+@pytest.mark.parametrize("behind", ["", " WHERE zip = '1'", " AS t", ", Crime"])
+def test_a_table_that_is_called_like_a_word_of_sql_is_to_be_quoted(word: str, behind: str) -> None:
+    """It was told that such statements are not supported, and to write a SELECT."""
+    with pytest.raises(QueryError, match=f"syntax error: {word} is a word of SQL") as caught:
+        parse_statement(f"SELECT * FROM s.{word}{behind}")
+    assert f"`{word}`" in caught.value.render()
+    assert "not supported" not in caught.value.render()
+    with pytest.raises(QueryError, match="nothing stands behind"):
+        parse_statement(f"SELECT * FROM s. {word}{behind}")

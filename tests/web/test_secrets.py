@@ -227,3 +227,11 @@ def test_urls_lose_user_information_known_secrets_and_secret_parameters() -> Non
     url = f"https://me:pw@example.org:8080/a?key={quote(SECRET, safe='')}&api_key=unknown&zip=94704#part"
     assert redactor.url(url) == "https://***@example.org:8080/a?key=***&api_key=***&zip=94704"
     assert redactor.url("http://h/p?zip=1%2C2") == "http://h/p?zip=1%2C2"
+
+
+@pytest.mark.parametrize("secret", ["ab+cd/Tok=en", "ab=cd&en+tok", "50%+more&x"])
+def test_a_secret_that_a_url_has_as_it_is_is_none_of_its_parts(secret: str) -> None:
+    """As in a `Location` that nobody escaped: taken apart at `&`, with blanks for `+`, it was not recognized any more."""
+    redactor = Redactor()
+    redactor.add(secret)
+    assert redactor.url(f"http://h/p?api_key=k&t={secret}") == "http://h/p?api_key=***&t=***"

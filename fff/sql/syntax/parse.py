@@ -265,6 +265,12 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
     description = str(details.get("description", "")).split(" but got <Token")[0]
     where = (details.get("line"), details.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == where), tokens[-1])
+    at = tokens.index(token)
+    if token.text.isidentifier() and tokens[at - 1].token_type is TokenType.DOT:  # no statement begins there
+        if token.start > tokens[at - 1].end + 1:
+            return _nothing_behind(text, tokens[at - 1])
+        message, hint = f"{token.text} is a word of SQL", f"write `{token.text}` where it is a name"
+        return QueryError(f"syntax error: {message}", sql=text, span=token_span(token), hint=hint)
     foreign = foreign_before(text, tokens, token)
     if foreign is not None:
         return foreign
@@ -279,7 +285,6 @@ def _syntax_error(text: str, tokens: Sequence[Token], error: ParseError) -> Quer
         return QueryError(
             f'syntax error near "{token.text}": {description}', sql=text, span=token_span(token)
         )
-    at = tokens.index(token)
     called, counts = _called(tokens, at), _COUNTS.search(description)
     if called is not None and (counts or tokens[at - 1].token_type is TokenType.L_PAREN):
         most, count = (int(counts[2]), counts[1]) if counts else (1, "0")
