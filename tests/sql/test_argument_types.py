@@ -118,6 +118,7 @@ TAKEN = [
     "SELECT count(i) FILTER (WHERE b) + 1, i1.k FROM (SELECT i, b, r AS i1 FROM t) GROUP BY i1.k",
     "SELECT transform(a, v -> CASE WHEN v > 0 THEN i ELSE v END), extract(YEAR FROM dt) + 1, trim(BOTH 'a' FROM s) FROM t",
     "SELECT abs(s), abs(NULL), lower(i), lower(NULL), upper(b) FROM t",
+    "SELECT date_add(dt, -2147483648), array_repeat(i, - 2147483648), -9223372036854775808 & 1, - -2147483648 FROM t",
     "SELECT sum(s), max(a), count(p), avg(i) FROM t",
     "SELECT date_add(dt, 1), date_add('2020-01-01', 1), date_add(s, i), date_add(DAY, 1, dt) FROM t",
     "SELECT year(s), year('2020'), year(ts), size(a), size(p), length(x), reverse(a) FROM t",

@@ -42,7 +42,7 @@ ALONE = [
     "(SELECT i, s FROM r)", "((SELECT l + 1, 's' FROM r))", "(TABLE u)", "((SELECT i FROM r) UNION (SELECT i FROM u))", "(FROM r |> WHERE b |> SELECT i)",
     "(SELECT i FROM r) LIMIT 2", "((SELECT i FROM r) LIMIT 2);", "(SELECT i FROM r LIMIT 4) LIMIT 3 OFFSET 1", "(WITH q AS (SELECT i FROM r) SELECT * FROM q)",
     "VALUES (struct(1, 'a' AS b)), ((2, 'c')), (3, 'd')", "SELECT x, y FROM VALUES (struct(struct(1, 2), 3)), ((NULL, 4)) AS v(x, y)",
-    "WITH q AS (SELECT i AS n FROM r) (SELECT * FROM q) LIMIT 3", "(SELECT i FROM r UNION ALL SELECT i FROM u)LIMIT 7 OFFSET 3",
+    "SELECT repeat(repeat(s, 3), 100), replace(repeat(s, 900), 'a', 'bb') FROM r", "SELECT -'5', i AS ``, 1 AS `` FROM r", "WITH q AS (SELECT i AS n FROM r) (SELECT * FROM q) LIMIT 3", "(SELECT i FROM r UNION ALL SELECT i FROM u)LIMIT 7 OFFSET 3",
 ]  # fmt: skip
 
 #: Left to Spark, though much like those above.
@@ -55,7 +55,10 @@ NOT_ALONE = [
     "SELECT i FROM r UNION ALL SELECT i FROM u ORDER BY 1",
     "SELECT i FROM r ORDER BY i", "SELECT count(*) FROM r", "SELECT i FROM r EXCEPT SELECT i FROM u",
     "SELECT 1 WHERE false", "SELECT i FROM r WHERE i = (SELECT max(i) FROM u)", "SELECT explode(a), explode(a) FROM u", "SELECT explode(array()) FROM u",
-    "SELECT uuid()",
+    "SELECT repeat(repeat(s, 1000), 1000) FROM r", "SELECT flatten(array_repeat(array_repeat(i, 1000), 1000)) FROM r",
+    "SELECT length(repeat(repeat(repeat(repeat('a', 1000), 1000), 1000), 1000))", "SELECT replace(repeat(s, 900), 'a', repeat('b', 900)) FROM r",
+    "SELECT uuid()", "SELECT struct(i x, s AS y, l + 1 `z z`) FROM r",
+    "SELECT space(i) FROM r", "SELECT space(2147483647)", "SELECT round(i, 700000000) FROM r",
     "SELECT DISTINCT NULL AS x",
     "(SELECT i FROM r ORDER BY i LIMIT 1) UNION ALL SELECT i FROM u",
     "(SELECT i FROM r ORDER BY i) LIMIT 1", "(SELECT i FROM r) ORDER BY i",
@@ -87,6 +90,8 @@ def test_what_is_not_proven_is_left_to_spark(sql: str) -> None:
     [
         ("SELECT i, 1 / i FROM r", "[DIVIDE_BY_ZERO]", "1 / i"),
         ("SELECT s, i + 1 AS n FROM r", "[ARITHMETIC_OVERFLOW]", "i + 1"),
+        ("SELECT abs(t) FROM r", "[ARITHMETIC_OVERFLOW]", "abs(t)"),
+        ("SELECT -t FROM r", "[ARITHMETIC_OVERFLOW]", "-t"),
         ("SELECT 1 AS n UNION ALL SELECT 1 % 0", "[REMAINDER_BY_ZERO]", "1 % 0"),
     ],
 )

@@ -75,6 +75,8 @@ def test_names_are_those_of_spark_and_most_are_known() -> None:
     ("text", "name"),
     [
         ("btrim(x, 'a')", "btrim(x, a)"),
+        ("-'5'", "(- 5)"),
+        ("0.00000010 + 0.0000010", "(1.0E-7 + 0.0000010)"),
         ("sqrt(b) + floor(b)", "(SQRT(b) + FLOOR(b))"),
         ("CASE WHEN b > 1 THEN upper(x) ELSE substr(x, 1, 2) END", "CASE WHEN (b > 1) THEN upper(x) ELSE substr(x, 1, 2) END"),
         ("cast(b AS string)", "b"),

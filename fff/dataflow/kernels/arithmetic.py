@@ -237,7 +237,7 @@ def _one_sided(compute: Callable[[Value], Value], value: Value, kind: ArrowType)
     if not pa.types.is_integer(kind):
         return result
     least = pc.equal(value, pa.scalar(-(1 << (kind.bit_width - 1)), kind))
-    return failing(result, least, _OVERFLOW[kind.bit_width])
+    return failing(result, least, _OVERFLOW[max(kind.bit_width, 32)])  # bytes too fail as whole numbers do
 
 
 _FOUR: dict[str, Kernel] = {

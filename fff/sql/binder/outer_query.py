@@ -367,7 +367,7 @@ def item_columns(block: SourceBlock, item: Node) -> list[tuple[str, Column]] | N
         reference = try_resolve(block.statement, bare, block.scope)
         if reference is None or reference.has_fields:
             return None
-        return [(item.alias or reference.name, reference.column)]
+        return [(item.alias if isinstance(item, exp.Alias) else reference.name, reference.column)]
     if not isinstance(bare, exp.Column | exp.Star):
         return None
     reader = _ClauseReader(block)

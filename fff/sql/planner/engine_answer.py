@@ -289,7 +289,8 @@ def _items(select: JoinedSelect, translator: Translator, item: Node, span: Span)
         raise LeftToSparkError("a name that only Spark resolves") from error
     statement = translator.statement
     first, end = statement.tokens_at(span)
-    name = item.alias or spark_name(bare, statement, (first, end), columns_in(block.scope))
+    named = isinstance(item, exp.Alias)
+    name = item.alias if named else spark_name(bare, statement, (first, end), columns_in(block.scope))
     yield _item(name, value, span)
 
 

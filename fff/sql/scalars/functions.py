@@ -39,6 +39,8 @@ from fff.structs import Struct, lazy_pattern
 
 #: Texts made by a function are no longer than this many times what they are made of.
 _MOST_REPEATED = 1000
+#: Functions that repeat something, and which argument says how often.
+_REPEATING = {"repeat": 1, "lpad": 1, "rpad": 1, "space": 0}
 #: Paths into JSON without blanks, which Spark skips here and there, names for all members, and places beyond all arrays.
 _PLAIN_PATH = lazy_pattern(r"(?!.*[0-9]{10})(?:[^\s*]|\[\*\])*")
 #: Doubles are rounded to so many digits.
@@ -247,11 +249,16 @@ def applied(name: str, args: Sequence[Typed]) -> Typed:
         name += "_by_row"
     if name == "get_json_object" and not _is_plain_path(converted[1].expr):
         raise LeftToSparkError("get_json_object(…) with such a path")
-    if name in {"repeat", "lpad", "rpad"} and isinstance(converted[1].expr, Literal):
-        count = converted[1].expr.value
-        if isinstance(count, int) and count > _MOST_REPEATED:
-            raise LeftToSparkError(f"{name}(…) of long texts")
+    if name in _REPEATING and _may_be_long(args[_REPEATING[name]], converted[_REPEATING[name]].expr):
+        raise LeftToSparkError(f"{name}(…) of long texts")
     return call(name, converted, function.gives, fails=function.fails)
+
+
+def _may_be_long(given: Typed, count: Expr) -> bool:
+    """Whether a text that is repeated so often may be longer than those that the engine makes."""
+    if isinstance(count, Literal):
+        return isinstance(count.value, int) and count.value > _MOST_REPEATED
+    return given.type in (pa.int16(), INT)
 
 
 def _is_plain_path(path: Expr) -> bool:
@@ -293,6 +300,8 @@ def _rounded(name: str, args: Sequence[Typed]) -> Typed:
     if not isinstance(count, int) or (count > _MOST_PLACES and kind == DOUBLE):
         raise LeftToSparkError(f"{name}(…) to these digits")
     if is_integer(kind):
+        if count > MOST_DIGITS:  # so many that Spark multiplies them out, and fails
+            raise LeftToSparkError(f"{name}(…) to these digits")
         return number
     if is_decimal(kind):
         count = min(count, kind.scale)

@@ -31,6 +31,11 @@ COLLATIONS = {
     "utf8_binary_rtrim": pa.dictionary(pa.int32(), pa.string()),
 }
 COLLATED = {kind: name for name, kind in COLLATIONS.items()}
+#: Functions that repeat their first argument, and those whose values are as long as two of their arguments multiply to.
+_REPEATING = frozenset({"repeat", "array_repeat"})
+_MULTIPLYING = _REPEATING | {"replace", "replace_by_row", "concat_ws", "array_join"}
+#: Nested, they make values that are no more times longer than what they are made of: no memory would hold those of a page.
+_MOST_GROWN = 10_000
 
 
 class LeftToSparkError(Exception):
@@ -78,7 +83,30 @@ def call(name: str, args: Sequence[Typed], kind: ArrowType, *, fails: bool = Fal
     if name == "case" and pa.types.is_list(kind) and kind.value_type == pa.null():
         raise LeftToSparkError("a choice among arrays of NULLs")  # which Arrow does not make
     made = FunctionCall(name, tuple(arg.expr for arg in args), kind, fails)
+    if name in _MULTIPLYING and _growth(made) > _MOST_GROWN:
+        raise LeftToSparkError(f"{name}(…) of long values")
     return Typed(folded(made, kind), kind)
+
+
+def _growth(expr: Expr) -> int:
+    """How many times longer a value may be than those of the columns that it is made of, where texts and arrays multiply."""
+    if isinstance(expr, Literal):
+        return _length(expr.value)
+    longest, second = 1, 1
+    for part in subexpressions(expr):
+        longest, second = sorted((longest, second, _growth(part)), reverse=True)[:2]
+    if not isinstance(expr, FunctionCall) or expr.name not in _MULTIPLYING:
+        return longest
+    count = expr.args[1] if expr.name in _REPEATING else None
+    often = count.value if isinstance(count, Literal) else second
+    return longest * (max(often, 1) if isinstance(often, int) else 1)
+
+
+def _length(value: object) -> int:
+    """How many parts a constant has."""
+    if isinstance(value, list):
+        return max(len(value) * max((_length(one) for one in value), default=1), 1)
+    return max(len(value), 1) if isinstance(value, str | bytes) else 1
 
 
 def folded(expr: Expr, kind: ArrowType) -> Expr:

@@ -245,6 +245,12 @@ class SparkGrammar(SparkParser):
         self._match_r_paren()
         return self._parse_window(made)
 
+    def _parse_function_args(self, alias: bool = False) -> list[Node]:
+        """The arguments of a call; the names of those of `struct(a x)` need no AS."""
+        if alias and self._tokens[self._index - 2].text.lower() == "struct":
+            return self._parse_csv(self._parse_expression)
+        return super()._parse_function_args(alias)
+
     #: Where a query ended with a clause behind which it cannot go on, and the word of that.
     _ended: tuple[int, Token] | None = None
 

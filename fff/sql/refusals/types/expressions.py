@@ -75,7 +75,7 @@ _BEHIND = frozenset(
     }
 )
 _OF_WORDS = {"date": "t", "timestamp": "T", "timestamp_ltz": "T", "timestamp_ntz": "n"}
-_INTS, _LONGS = range(2**31), range(2**63)
+_INTS, _LONGS = range(-(2**31), 2**31), range(-(2**63), 2**63)
 
 
 class Expressions(Calls):
@@ -299,7 +299,7 @@ class Expressions(Calls):
             case TokenType.NUMBER:
                 return _number(token.text), at + 1
             case TokenType.DASH if self._is_negative(at):
-                return _number(self._tokens[at + 1].text), at + 2
+                return _number(f"-{self._tokens[at + 1].text}"), at + 2
             case TokenType.STRING:
                 return "S", at + 1
             case TokenType.HEX_STRING:
@@ -495,6 +495,6 @@ class Expressions(Calls):
 
 
 def _number(text: str) -> str:
-    if text.isascii() and text.isdecimal():
+    if text.isascii() and text.removeprefix("-").isdecimal():
         return "i" if int(text) in _INTS else "l" if int(text) in _LONGS else "m"
     return "d" if "e" in text.lower() else "m"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -137,7 +138,9 @@ class _NameWriter:
                 return "NULL"
             case exp.Boolean():
                 return str(node.this).lower()
-            case exp.Neg() if isinstance(node.this, exp.Literal) or self._is_constant(node.this):
+            case exp.Neg() if not node.this.is_string and (
+                isinstance(node.this, exp.Literal) or self._is_constant(node.this)
+            ):
                 name = self._name(node.this)
                 if not name.strip("0.") or not _NUMBER.fullmatch(name):
                     raise _unsure()  # of a decimal zero the sign is lost
@@ -242,7 +245,7 @@ class _NameWriter:
             return constant.value
         number = float(text) if _WITH_EXPONENT.fullmatch(text) else 0.0
         if _NUMBER.fullmatch(text):
-            return text
+            return str(Decimal(text))  # small ones with an exponent, as Java has it
         if not 0 < number < _SHOWN_WITHOUT or not number.is_integer():
             raise _unsure()
         return f"{int(number)}.0"
