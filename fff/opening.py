@@ -42,10 +42,13 @@ class Loader(Protocol):
 
 
 def each_source(sources: Iterable[Sources] | Sources) -> Iterator[Source]:
-    """Spec files and folders one by one, whether one is given or several, some of them in lists."""
+    """Spec files and folders one by one, whether one is given or several, some of them in lists. Raises UsageError."""
     if isinstance(sources, str | os.PathLike | SpecText):
         yield sources
         return
+    if isinstance(sources, bytes | Mapping) or not isinstance(sources, Iterable):
+        kind = type(sources).__name__
+        raise UsageError(f"a source is the path of a spec file or of a folder, not a value of type {kind}")
     for one in sources:
         yield from each_source(one)
 

@@ -51,6 +51,13 @@ def test_one_source_or_several(publish: Publish) -> None:
         assert sorted(fff.sql("SELECT * FROM web.s WHERE a = 3", sources=sources)) == expected
 
 
+@pytest.mark.parametrize("wrong", [3, None, b"a.yaml", {"version": 1}])
+def test_what_is_no_source(wrong: object) -> None:
+    for sources in (wrong, [wrong]):
+        with pytest.raises(fff.UsageError, match=f"not a value of type {type(wrong).__name__}"):
+            fff.connect(sources)  # type: ignore[arg-type]
+
+
 def test_every_public_name_is_there() -> None:
     for name in fff.__all__:
         assert getattr(fff, name) is not None
