@@ -1,10 +1,10 @@
-"""Rows by key: numbers for keys of any columns, rows that have one of some keys, and an index over all rows of a table."""
+"""Rows by key: numbers for keys of any columns, rows that have one of some keys or came twice, an index over all of a table."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from itertools import islice
 
@@ -18,6 +18,7 @@ from fff.dataflow.store.domains import Domain, PairDomain
 from fff.schema import ArrowType
 from fff.structs import replace
 
+_LOOKED_AT_BYTES = 2**26  # of rows that are kept to find some on two pages
 #: Rows that are compared one by one, as answers to one key are: a comparison of Arrow costs more.
 _FEW = 16
 
@@ -183,3 +184,58 @@ class Covering:
         self._indexes[names] = (
             await asyncio.to_thread(KeyIndex, whole, names) if tells_keys(whole, names) else None
         )
+
+
+class Moved:
+    """Notices rows that came on two pages: what a source moved over their border, or has twice.
+
+    Rows that share a key and differ are not meant: whoever builds them says so.
+    """
+
+    def __init__(self, key: Sequence[str]) -> None:
+        self._key = key
+        self._pages: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def note(self, rows: pa.RecordBatch) -> None:
+        """Those of one more page. Of very large readings the later ones are not looked at."""
+        if self._key and self._bytes < _LOOKED_AT_BYTES and len(rows):
+            self._pages.append(rows)
+            self._bytes += rows.nbytes
+
+    def forget(self, pages: Collection[Page]) -> None:
+        """Those of pages that were not handed on."""
+        gone = {id(page.rows) for page in pages}
+        self._pages = [rows for rows in self._pages if id(rows) not in gone]
+
+    def complaint(self, rows: int | None, records: int, pages: int) -> str | None:
+        """Rows that came twice where others should have, which the number of all `rows` does not show."""
+        repeated = self.count() if rows is not None and pages > 1 else 0
+        if not repeated or rows is None or records - repeated >= rows:
+            return None
+        were = "row was" if repeated == 1 else "rows were"
+        return (
+            f"{repeated} {were} on two pages, so that {records - repeated} came of the {rows} that the source speaks of: "
+            "it may have changed while it was read, or sort its pages anew"
+        )
+
+    def repeated(self) -> int | None:
+        """How many rows came twice; None where not all were looked at, or there is no key to tell."""
+        return self.count() if self._key and self._bytes < _LOOKED_AT_BYTES else None
+
+    def count(self) -> int:
+        """How many rows a page before had as well; a key with a NULL in it tells nothing."""
+        if not self._pages:
+            return 0
+        flat = [one.name for one in self._pages[0].schema if not pa.types.is_nested(one.type)]
+        if not set(self._key) <= set(flat):
+            return 0
+        known = pc.field(self._key[0]).is_valid()
+        for name in self._key[1:]:
+            known &= pc.field(name).is_valid()
+        pages = [pa.Table.from_batches([page]).select(flat).filter(known) for page in self._pages]
+        return sum(map(_distinct, pages)) - _distinct(pa.concat_tables(pages))
+
+
+def _distinct(rows: pa.Table) -> int:
+    return int(rows.group_by(rows.column_names).aggregate([]).num_rows)

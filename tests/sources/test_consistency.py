@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from aiohttp import web
 
+from fff.access.key_index import Moved
 from fff.errors import SourceError
 from fff.web.types import Credentials
-from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Moved, Repeats, Totals
+from fff_sources.http.paging.consistency import NOT_EXHAUSTIVE, Gaps, Repeats, Totals
 from fff_sources.http.paging.counted import ScanPart
 from fff_sources.http.paging.paginators import Ask, PaginationError, Told
 from fff_sources.http.paging.surroundings import Counts

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from fff.access.key_index import Moved
 from fff.budget import BudgetExhausted
 from fff.catalog import Page
 from fff.errors import SourceError
@@ -70,7 +71,7 @@ class Reading(Struct, dict=True):
 
     # Made when they are needed: most lookups have one page.
     _repeats = cached_property(lambda self: consistency.Repeats(projected=self.projected))
-    _moved = cached_property(lambda self: consistency.Moved(self.key))
+    _moved = cached_property(lambda self: Moved(self.key))
     _gaps = cached_property(lambda _: consistency.Gaps())
     _drift = cached_property(lambda _: consistency.Drift())
     _codes = cached_property(lambda _: verdicts.OwnCodes())
@@ -468,7 +469,7 @@ class Reading(Struct, dict=True):
 
     def _says(self, words: str) -> str:
         """What the source wrote, without secrets: they go before anything is cut, so that none is cut in two."""
-        return f"the answer says {shown(self.redact(words), _SHOWN)}"
+        return f"the answer says {shown(self.redact(words), 200)}"
 
     def _fault(self, message: str, url: str) -> SourceError:
         hint = "where it means something else, say so in on_response (action: empty, retry, accept, …)"
@@ -479,15 +480,15 @@ class Reading(Struct, dict=True):
 
     def _complaint(self, share: counted.PageRange | None = None) -> str | None:
         """What is wrong with what came, or with what came of a part, where nothing was cut."""
-        if not self.exhaustive:
-            return consistency.NOT_EXHAUSTIVE
-        if self._truncated:
-            return None
-        if share is None:
-            rows = self._totals.rows
-            moved = self._moved.complaint(rows, self._came.of(rows), self._pages) if self.is_scan else None
-            return self._totals.complaint(self._came, self._pages) or moved
-        return share.complaint(self._came.of(share.records))
+        if self._truncated or not self.exhaustive:
+            return None if self.exhaustive else consistency.NOT_EXHAUSTIVE
+        if share is not None:
+            return share.complaint(self._came.of(share.records))
+        rows = self._totals.rows
+        if rows is None and self._pages > 1 and self._repeats.out_of_order:
+            self.meter.doubt(f"{self._about}: {consistency.OUT_OF_ORDER}")
+        moved = self._moved.complaint(rows, self._came.of(rows), self._pages) if self.is_scan else None
+        return self._totals.complaint(self._came, self._pages) or moved
 
     def _error(self, message: str, url: str, hint: str | None = None) -> SourceError:
         return SourceError(
@@ -496,5 +497,4 @@ class Reading(Struct, dict=True):
 
 
 _COUNTING = (counted.OffsetPaginator, counted.PageNumberPaginator)
-_SHOWN = 200  # characters of what a source says
 _NAMED = frozenset({"json", "ndjson"})  # formats in which every record names its members

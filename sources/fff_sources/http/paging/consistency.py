@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fff.catalog import Page
 from fff.stats import AccessMeter
@@ -35,6 +34,10 @@ from fff_sources.http.response.json import (
 from fff_sources.http.response.jsonpath import JsonPath, kind_of
 from fff_sources.http.response.text.csv_text import head_of
 
+OUT_OF_ORDER = (
+    "rows came again on a later page, and not as its first ones: the source may have changed while it was read, or sort its "
+    "pages anew, so that other rows may be missing; have it sort by a key (params), where it can"
+)
 NOT_EXHAUSTIVE = "the source gives the best matches alone, not all there are (exhaustive: false)"
 _CERTAIN = 10  # different records of a page that all came before, where none ever came twice: no chance
 _COUNTED = 10_000  # records, as far as search servers count unless they are told to go on
@@ -44,7 +47,6 @@ _STALE_LONG = 10_000
 _LOOKED_AT = 2_000  # records that are compared one by one; then those of a page in so many:
 _SAMPLED = 32
 _FEW = 2  # members that a table declares at least, for records to be told by them
-_LOOKED_AT_BYTES = 2**26  # of rows that are kept to find some on two pages
 _KEPT = 100_000  # records that are remembered at least, and twice as many at most
 
 _DRIFT_CERTAIN = 10  # records of a page that all lack a member; fewer may well have no value for it
@@ -154,6 +156,8 @@ class Repeats:
         self._looked_at = 0
         self._count = 0
         self._alike = False  # some record came twice, which may well be
+        self._behind: list[int] = []  # the rows of the page before, where these were looked at
+        self.out_of_order = False  # rows came again, and not as the first ones of the next page
         self._stale = 0  # pages in a row that brought nothing new
         self._doubtful = (
             False  # the last page with records brought none that is new: its rows are equal ones, or copies
@@ -192,6 +196,7 @@ class Repeats:
         if times > 1 and self._is_repetition(records, count, times):
             raise PaginationError(f"the same page came {times} times: {what}")
         self._doubtful = False
+        behind, self._behind = self._behind, []
         if self._looked_at >= _LOOKED_AT and self._count % _SAMPLED and times == 1:
             return
         self._looked_at += count
@@ -210,6 +215,10 @@ class Repeats:
                 f"a page before had the same {count} records, but for members that the table does not declare: {what}"
             )
         self._alike = self._alike or len(fresh) < len(marks)
+        if known:
+            again = len({*marks}) - len(fresh)  # rows that came in front move some over each border
+            self.out_of_order |= again > 0 and behind[-again:] != marks[:again]
+            self._behind = known
         self._remember(fresh)
         if fresh:
             self._stale = 0
@@ -261,61 +270,6 @@ class Repeats:
         self._new.update(marks)
         if len(self._new) > _KEPT:
             self._old, self._new = self._new, set()
-
-
-class Moved:
-    """Notices rows that came on two pages: what a source moved over their border, or has twice.
-
-    Rows that share a key and differ are not meant: whoever builds them says so.
-    """
-
-    def __init__(self, key: Sequence[str]) -> None:
-        self._key = key
-        self._pages: list[pa.RecordBatch] = []
-        self._bytes = 0
-
-    def note(self, rows: pa.RecordBatch) -> None:
-        """Those of one more page. Of very large readings the later ones are not looked at."""
-        if self._key and self._bytes < _LOOKED_AT_BYTES and len(rows):
-            self._pages.append(rows)
-            self._bytes += rows.nbytes
-
-    def forget(self, pages: Collection[Page]) -> None:
-        """Those of pages that were not handed on."""
-        gone = {id(page.rows) for page in pages}
-        self._pages = [rows for rows in self._pages if id(rows) not in gone]
-
-    def complaint(self, rows: int | None, records: int, pages: int) -> str | None:
-        """Rows that came twice where others should have, which the number of all `rows` does not show."""
-        repeated = self.count() if rows is not None and pages > 1 else 0
-        if not repeated or rows is None or records - repeated >= rows:
-            return None
-        were = "row was" if repeated == 1 else "rows were"
-        return (
-            f"{repeated} {were} on two pages, so that {records - repeated} came of the {rows} that the source speaks of: "
-            "it may have changed while it was read, or sort its pages anew"
-        )
-
-    def repeated(self) -> int | None:
-        """How many rows came twice; None where not all were looked at, or there is no key to tell."""
-        return self.count() if self._key and self._bytes < _LOOKED_AT_BYTES else None
-
-    def count(self) -> int:
-        """How many rows a page before had as well; a key with a NULL in it tells nothing."""
-        if not self._pages:
-            return 0
-        flat = [one.name for one in self._pages[0].schema if not pa.types.is_nested(one.type)]
-        if not set(self._key) <= set(flat):
-            return 0
-        known = pc.field(self._key[0]).is_valid()
-        for name in self._key[1:]:
-            known &= pc.field(name).is_valid()
-        pages = [pa.Table.from_batches([page]).select(flat).filter(known) for page in self._pages]
-        return sum(map(_distinct, pages)) - _distinct(pa.concat_tables(pages))
-
-
-def _distinct(rows: pa.Table) -> int:
-    return int(rows.group_by(rows.column_names).aggregate([]).num_rows)
 
 
 class Gaps:
