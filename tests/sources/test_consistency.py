@@ -490,7 +490,7 @@ def test_what_is_remembered_of_records_is_bounded() -> None:
 
     repeats = Repeats()
     for page in range(4_000):
-        repeats.check(Numbered(page), 1000, list, "x", bounded=False)  # type: ignore[arg-type]
+        repeats.check(Numbered(page), page, 1000, list, "x", bounded=False)  # type: ignore[arg-type]
     assert 0 < len(repeats._new) + len(repeats._old) <= 210_000
 
 

@@ -321,14 +321,14 @@ class Reading(Struct, dict=True):
 
         Raises PaginationError.
         """
-        counts = isinstance(paginator, _COUNTING)
+        counts, param = isinstance(paginator, _COUNTING), paginator.param
+        place = ask.position if counts else self._pages
         if getattr(self.endpoint.paginator, "empty_pages", "error") == "error":
-            place, what = (ask.position, paginator.param) if counts else (self._pages, None)
-            self._gaps.check(place, max(answer.counts), what)
-        param = paginator.param
+            self._gaps.check(place, max(answer.counts), param if counts else None)
         ignored = f"the source seems to ignore {param!r}" if param else "the source goes round"
         self._repeats.check(
             self._records_of(answer),
+            place,
             max(answer.counts),
             lambda: consistency.marks(pages, self.key),
             ignored + paginator.remedy,

@@ -156,8 +156,7 @@ class Repeats:
         self._looked_at = 0
         self._count = 0
         self._alike = False  # some record came twice, which may well be
-        self._behind: list[int] = []  # the rows of the page before, where these were looked at
-        self.out_of_order = False  # rows came again, and not as the first ones of the next page
+        self._rows: dict[int, list[int]] = {}  # of the pages that were looked at, by their places
         self._stale = 0  # pages in a row that brought nothing new
         self._doubtful = (
             False  # the last page with records brought none that is new: its rows are equal ones, or copies
@@ -169,17 +168,37 @@ class Repeats:
         """Whether somebody else has received pages as well."""
         return self._elsewhere is not None
 
+    @property
+    def out_of_order(self) -> bool:
+        """Whether rows came again, and not as the first ones of the next page: rows that came in front move some over each border."""
+        seen, behind = set[int](), list[int]()
+        for _, rows in sorted(self._rows.items()):
+            again = len(seen.intersection(rows))
+            if again and behind[-again:] != rows[:again]:
+                return True
+            seen.update(rows)
+            behind = rows
+        return False
+
     def note(self, first: bytes) -> None:
         """A page that somebody else has received."""
         self._elsewhere = first
 
     def check(
-        self, records: Records, count: int, keys: Callable[[], list[int]], what: str, *, bounded: bool
+        self,
+        records: Records,
+        place: int,
+        count: int,
+        keys: Callable[[], list[int]],
+        what: str,
+        *,
+        bounded: bool,
     ) -> None:
         """One more page of so many records. Raises PaginationError.
 
         Args:
             records: of the page.
+            place: of the page amid the others, which may come in any order.
             count: of them.
             keys: what tells rows from one another for certain; none where there is no such thing.
             what: what the source seems to ignore, for the error.
@@ -196,7 +215,6 @@ class Repeats:
         if times > 1 and self._is_repetition(records, count, times):
             raise PaginationError(f"the same page came {times} times: {what}")
         self._doubtful = False
-        behind, self._behind = self._behind, []
         if self._looked_at >= _LOOKED_AT and self._count % _SAMPLED and times == 1:
             return
         self._looked_at += count
@@ -215,10 +233,8 @@ class Repeats:
                 f"a page before had the same {count} records, but for members that the table does not declare: {what}"
             )
         self._alike = self._alike or len(fresh) < len(marks)
-        if known:
-            again = len({*marks}) - len(fresh)  # rows that came in front move some over each border
-            self.out_of_order |= again > 0 and behind[-again:] != marks[:again]
-            self._behind = known
+        if known and self._looked_at <= _KEPT:
+            self._rows[place] = known
         self._remember(fresh)
         if fresh:
             self._stale = 0
