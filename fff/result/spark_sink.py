@@ -180,6 +180,12 @@ class SparkSink:
         if len(current.table) or partial is not None:
             self.current = replace(current, partial=partial)
 
+    async def _preview_once(self) -> None:
+        source = self._partial
+        if source is not None and source.preview is not None:
+            with contextlib.suppress(FFFError, pa.ArrowException):
+                await self._preview(source, source.preview)
+
     async def _keep_warm(self, pacer: RefreshPacer) -> None:
         """While groups show without Spark, run the query now and then, to be ready when the last row comes, and to know what a row costs.
 
@@ -278,6 +284,8 @@ class SparkSink:
     async def finish(self, *, counted: bool) -> pa.Table:
         """The result over all rows; `counted`: tell also how many rows each row of it rests on."""
         began = time.perf_counter()
+        if counted and not self._spark.ready():  # the groups over all rows show until it is
+            await self._preview_once()
         await asyncio.to_thread(self._spark.wait)
         started = time.perf_counter()
         self.current = await self._run(counted=counted, settled=None)
@@ -316,10 +324,8 @@ class SparkSink:
     async def at_once(self) -> Current:
         """The best there is without asking Spark anything more: the newest result, or one that needs no Spark, or no row."""
         if self.current is None:
-            source = self._partial = self._partial or self._with_rows_so_far()
-            if source is not None and source.preview is not None:
-                with contextlib.suppress(FFFError, pa.ArrowException):
-                    await self._preview(source, source.preview)
+            self._partial = self._partial or self._with_rows_so_far()
+            await self._preview_once()
         if self.current is None:
             names = [name or f"_c{at}" for at, name in enumerate(self._query.names)]
             schema = self._schema or pa.schema([(name, pa.null()) for name in names])

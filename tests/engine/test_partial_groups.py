@@ -238,6 +238,26 @@ async def test_groups_of_simple_statements_show_while_spark_starts(serve: Serve,
         assert await reading == oracle(where, SIMPLE)
 
 
+async def test_all_groups_show_once_all_rows_are_there_while_spark_starts(
+    serve: Serve, tmp_path: Path
+) -> None:
+    where = site("3", "4")
+    async with federated(serve, where, tmp_path, lookup_only()) as (federation, _):
+        duck = over_duck(federation)
+        duck.up.clear()
+        execution = federation.execute(federation.prepare(SIMPLE), RunOptions(seed=1, refresh=True))
+        reading = asyncio.create_task(rows_of(execution))
+        where.over.set()
+        await until(lambda: execution.snapshot().phase == "aggregating" and any(execution.snapshot().settled))
+        one = execution.snapshot()
+        assert (sum(one.rests_on), all(one.settled)) == (one.rows, True)
+        assert not reading.done()
+        duck.up.set()
+        wanted = oracle(where, SIMPLE)
+        assert await reading == wanted
+        assert len(one.sample) == len(wanted)
+
+
 class HeldUp(DuckSpark):
     """Spark that is up, and has not done with its first query over rows while `held`."""
 
