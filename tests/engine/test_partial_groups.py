@@ -216,13 +216,21 @@ async def test_without_a_live_view_nothing_of_it_is_run(serve: Serve, tmp_path: 
 SIMPLE = "SELECT r.a, count(*) AS n, sum(r.b), avg(s.b) AS m, min(s.b), count(s.b) FROM web.r JOIN web.s ON r.b = s.a GROUP BY r.a"
 
 
-async def test_groups_of_simple_statements_show_while_spark_starts(serve: Serve, tmp_path: Path) -> None:
-    where = site("3", "4")
+@asynccontextmanager
+async def starting(
+    serve: Serve, where: Site, tmp_path: Path
+) -> AsyncIterator[tuple[DuckSpark, Execution, asyncio.Task[list[Row]]]]:
+    """`SIMPLE` being run while Spark starts, until it is told to be `up`."""
     async with federated(serve, where, tmp_path, lookup_only()) as (federation, _):
         duck = over_duck(federation)
         duck.up.clear()
         execution = federation.execute(federation.prepare(SIMPLE), RunOptions(seed=1, refresh=True))
-        reading = asyncio.create_task(rows_of(execution))
+        yield duck, execution, asyncio.create_task(rows_of(execution))
+
+
+async def test_groups_of_simple_statements_show_while_spark_starts(serve: Serve, tmp_path: Path) -> None:
+    where = site("3", "4")
+    async with starting(serve, where, tmp_path) as (duck, execution, reading):
         await until(lambda: execution.snapshot().sample_rows == 3 and len(execution.snapshot().sample) == 6)
         one, no = execution.snapshot(), MISSING
         assert one.columns == ("a", "n", "sum(b)", "m", "min(b)", "count(b)")
@@ -242,11 +250,7 @@ async def test_all_groups_show_once_all_rows_are_there_while_spark_starts(
     serve: Serve, tmp_path: Path
 ) -> None:
     where = site("3", "4")
-    async with federated(serve, where, tmp_path, lookup_only()) as (federation, _):
-        duck = over_duck(federation)
-        duck.up.clear()
-        execution = federation.execute(federation.prepare(SIMPLE), RunOptions(seed=1, refresh=True))
-        reading = asyncio.create_task(rows_of(execution))
+    async with starting(serve, where, tmp_path) as (duck, execution, reading):
         where.over.set()
         await until(lambda: execution.snapshot().phase == "aggregating" and any(execution.snapshot().settled))
         one = execution.snapshot()

@@ -143,6 +143,8 @@ class Lookups:
         limit, emitted = self.block.plan.limit, self.router.emitted
         if limit is None:
             return False
+        if self.router.waiting:
+            return True  # routing takes no time worth mentioning, and may bring results
         keys = answered = 0
         for method in self.methods.all:
             answered += method.module.asked
@@ -156,7 +158,7 @@ class Lookups:
                     self.clock.wake_at(late)
         believed = limit * sum(map(bool, self.block.lookups))
         share = min(1.0, (emitted + limit) / limit * believed / (answered + believed))
-        return bool(self.router.waiting) or keys * share >= limit - emitted
+        return keys * share >= limit - emitted
 
     def _may_bring_keys(self, table: int) -> bool:
         """Whether anything is under way whose rows may ask for keys of a table."""

@@ -469,7 +469,7 @@ class Reading(Struct, dict=True):
 
     def _says(self, words: str) -> str:
         """What the source wrote, without secrets: they go before anything is cut, so that none is cut in two."""
-        return f"the answer says {shown(self.redact(words), 200)}"
+        return f"the answer says {shown(self.redact(words), most=200)}"
 
     def _fault(self, message: str, url: str) -> SourceError:
         hint = "where it means something else, say so in on_response (action: empty, retry, accept, …)"
